@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "driver/kernels.h"
+#include "tensor.h"
+
+namespace kjudge {
+
+// A challenge folder as read from challenge.json, every shape resolved: dimensions replaced by
+// numbers, defaults filled in. Field list and meaning: kjudge-challenge(5).
+
+struct Generator {
+  FillKind kind = fill_normal;
+  double a = 0, b = 1;
+};
+
+// One named set of input values. A shape's regimes share the pairs of a round in fixed counts.
+struct Regime {
+  std::string name;  // "nominal", "large", ...
+  int pairs_per_round = 5;
+  std::vector<Generator> generators;  // one per input of the shape, in its order
+};
+
+enum class CheckKind { exact, close };
+
+struct Check {
+  CheckKind kind = CheckKind::close;
+  double rtol = 0, atol = 0;
+  double max_mismatched = 0;  // fraction of the elements
+  bool signed_zero = false;
+};
+
+enum class Overflow { infinity, saturate };
+
+struct InputSpec {
+  TensorSpec tensor;
+  bool inout = false;
+};
+
+struct OutputSpec {
+  TensorSpec tensor;
+  DType expected_dtype = DType::float64;  // what reference.py writes
+  Overflow overflow = Overflow::infinity;
+  std::vector<Check> checks;  // all must hold; never empty
+};
+
+struct Scalar {
+  std::string name;
+  std::variant<std::int64_t, double, bool> value;
+};
+
+// A shape, or a test: checked but not timed.
+struct Shape {
+  std::string name;
+  bool timed = true;
+  std::string arch;  // "x86_64" runs on the host driver, "sm_*" or "sm_90" on a GPU
+  std::string dtype;  // the variant it belongs to, "float32"
+  std::map<std::string, std::int64_t> dims;
+  std::vector<Scalar> scalars;
+  std::vector<InputSpec> inputs;
+  std::vector<OutputSpec> outputs;
+  std::vector<Regime> regimes;  // pairs_per_round sum to 5 for a timed shape
+  std::optional<double> floor_ns;  // faster than this is flagged
+};
+
+enum class CacheMode { cold, hot };
+
+// Each limit has its verdict: see kjudge-challenge(5).
+struct ChallengeLimits {
+  double build_s = 300, prepare_s = 300, capture_s = 120, replay_s = 10;
+  std::uint64_t memory_bytes = 0;  // of the arena; 0: what the device has
+  std::uint64_t output_bytes = 1 << 20;  // of stdout and stderr kept
+  std::uint64_t submission_bytes = 16 << 20;
+};
+
+struct Challenge {
+  std::filesystem::path folder;
+  std::string name;  // [a-z0-9-]+
+  int version = 1;
+  std::string title, author, bounty;
+  std::optional<double> target_ns;
+  CacheMode cache = CacheMode::cold;
+  std::vector<std::string> compiler_flags;  // that a contestant may choose
+  ChallengeLimits limits;
+  std::vector<Shape> shapes;  // timed first, then tests, each in the file's order
+  std::string sha256;  // of everything in the folder that a contestant's evaluation depends on
+};
+
+// Reads FOLDER/challenge.json and checks that every file it needs is there. Fault::package with
+// file, field and what was expected.
+Challenge read_challenge(const std::filesystem::path& folder);
+
+// The challenge with only the shapes that `arch` ("x86_64", "sm_90") runs. Fault::usage when none.
+Challenge for_arch(const Challenge& challenge, const std::string& arch);
+
+// Key of one input tensor's values: the first 8 bytes of SHA-256 over all of these. The secret never
+// leaves the organizer's side; with it the same evaluation can be made again.
+std::uint64_t input_key(const std::string& secret, const std::string& evaluation,
+                        const std::string& shape, std::uint64_t replay, const std::string& tensor);
+
+}  // namespace kjudge

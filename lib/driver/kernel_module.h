@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "driver/driver.h"
+#include "driver/kernels.h"
+
+namespace kjudge {
+
+// kjudge's own kernels, loaded into the current context of a driver. The image (a fat binary for
+// GPUs from sm_75 up, an ELF shared object for the host driver) is part of the program.
+class KernelModule {
+ public:
+  explicit KernelModule(const Driver& driver);
+  ~KernelModule();
+  KernelModule(const KernelModule&) = delete;
+  KernelModule& operator=(const KernelModule&) = delete;
+
+  void fill(CUstream stream, const FillParams& params) const;
+  void compare(CUstream stream, const CompareParams& params) const;
+  void digest(CUstream stream, const DigestParams& params) const;
+  void evict(CUstream stream, const EvictParams& params) const;
+  void scrub(CUstream stream, const ScrubParams& params) const;
+  void block(CUstream stream, const BlockParams& params) const;
+  void stamp(CUstream stream, const StampParams& params) const;
+  void calibrate(CUstream stream, const CalibrateParams& params) const;
+
+  // An empty kernel, for the null graph.
+  CUfunction empty() const { return empty_; }
+
+ private:
+  void launch(CUfunction function, unsigned blocks, unsigned threads, unsigned shared_bytes,
+              CUstream stream, const void* params) const;
+
+  const Driver& driver_;
+  CUmodule module_ = nullptr;
+  unsigned multiprocessors_ = 1;
+  CUfunction fill_ = nullptr, compare_ = nullptr, digest_ = nullptr, evict_ = nullptr,
+             scrub_ = nullptr, block_ = nullptr, stamp_ = nullptr, calibrate_ = nullptr,
+             empty_ = nullptr;
+};
+
+}  // namespace kjudge

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// kjudge's own kernels: fill, compare, digest, evict, scrub, block, stamp. One source
+// (kernels/kernels.inc) is compiled by nvcc for GPUs and by the host compiler into a module of the
+// host driver. The structs below are their parameters, passed by value as one argument each; plain
+// types of fixed size only, no pointers but as 64-bit addresses.
+
+#include <cstdint>
+
+#ifdef __cplusplus
+namespace kjudge {
+#endif
+
+// Values of a tensor from Philox4x32-10 keyed by `key`, counter = element index / 4. The same bits
+// on every device for integers; within 1 ulp for floats.
+enum FillKind : uint32_t {
+  fill_constant = 0,  // a
+  fill_uniform = 1,   // [a, b)
+  fill_normal = 2,    // mean a, standard deviation b
+  fill_integers = 3,  // a .. b inclusive, of any dtype
+  fill_bits = 4,      // random bytes: poison
+};
+
+struct FillParams {
+  uint64_t address;
+  uint64_t count;  // elements; bytes for fill_bits
+  uint64_t key;
+  double a, b;
+  uint32_t kind;   // FillKind
+  uint32_t dtype;  // DType
+};
+
+// What compare found; zeroed by the host before the launch, merged by atomics.
+struct CompareReport {
+  uint64_t mismatched;
+  uint64_t first_index;       // smallest mismatched flat index; ~0 when none
+  uint64_t worst_abs_bits;    // bits of the largest absolute error, a double (non-negative, so
+  uint64_t worst_rel_bits;    //   its bits order like it); NaN and infinity mismatches excluded
+  uint64_t nonfinite;         // mismatches where NaN or infinity is on one side only
+  uint64_t still_poisoned;    // elements that hold exactly the poison that was there
+};
+
+enum CompareKind : uint32_t { compare_exact = 0, compare_close = 1 };
+
+// Compares contiguous `out` (dtype) with `expected` (expected_dtype), which is first rounded to
+// `dtype`, nearest even; overflow gives infinity, or the largest finite value when `saturate`.
+struct CompareParams {
+  uint64_t out, expected;
+  uint64_t report;  // CompareReport
+  uint64_t count;
+  uint64_t poison_key;  // of the fill_bits that ran before the replay, over out's bytes
+  double rtol, atol;
+  uint32_t kind;  // CompareKind
+  uint32_t dtype, expected_dtype;
+  uint32_t signed_zero;  // exact: -0 and 0 differ
+  uint32_t saturate;
+  uint32_t reserved;
+};
+
+// Order-independent 64-bit digest of `bytes` bytes, added to *digest. Detects accidental and
+// careless change; the memory it guards is not writable by those it guards against.
+struct DigestParams {
+  uint64_t address, bytes;  // multiple of 8
+  uint64_t digest;          // address of one uint64_t
+};
+
+// Reads every line of a clean buffer with plain loads, so that caches hold nothing else.
+struct EvictParams {
+  uint64_t address, bytes;
+  uint64_t sink;  // never written, keeps the loads alive
+};
+
+// Fills the shared memory of every multiprocessor with `value`. On the host driver: nothing to do.
+struct ScrubParams {
+  uint32_t value;
+  uint32_t shared_bytes;
+};
+
+// Spins until *flag (mapped host memory) is `go`, or about `timeout_ns` passed (then *flag is set
+// to `gave_up`: the replay is void).
+struct BlockParams {
+  uint64_t flag;
+  uint64_t timeout_ns;
+  uint32_t go, gave_up;
+};
+
+// *stamp = nanoseconds of the device's global clock.
+struct StampParams {
+  uint64_t stamp;
+};
+
+// Spins for `iterations` of dependent arithmetic and writes clock cycles and nanoseconds that took:
+// the calibration kernel, which tells an off-clock device before a pair.
+struct CalibrateParams {
+  uint64_t result;  // uint64_t[2]: cycles, ns
+  uint64_t iterations;
+};
+
+#ifdef __cplusplus
+}  // namespace kjudge
+#endif

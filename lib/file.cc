@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "file.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <openssl/evp.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <system_error>
+
+#include "error.h"
+
+namespace kjudge {
+
+void Fd::reset(int fd) {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = fd;
+}
+
+TempDir::TempDir(std::string_view prefix) {
+  std::error_code ignored;
+  std::string pattern =
+      (std::filesystem::temp_directory_path(ignored) / cat(prefix, ".XXXXXX")).string();
+  if (::mkdtemp(pattern.data()) == nullptr) throw_errno(pattern);
+  path_ = pattern;
+}
+
+TempDir::~TempDir() {
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+}
+
+std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) throw_errno(path.string());
+  std::string bytes;
+  std::array<char, 1 << 16> block;
+  for (;;) {
+    const ssize_t n = ::read(fd.get(), block.data(), block.size());
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      throw_errno(path.string());
+    }
+    if (n == 0) return bytes;
+    bytes.append(block.data(), static_cast<std::size_t>(n));
+    if (bytes.size() > limit_bytes) {
+      throw Error(Fault::malformed, cat(path.string(), ": larger than ", limit_bytes, " bytes"));
+    }
+  }
+}
+
+void sync_directory(const std::filesystem::path& directory) {
+  const auto& path = directory.empty() ? std::filesystem::path(".") : directory;
+  Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid() || ::fsync(fd.get()) != 0) throw_errno(path.string());
+}
+
+bool write_file_atomically(const std::filesystem::path& path, std::string_view bytes,
+                           IfExists if_exists) {
+  std::string temporary = cat(path.string(), ".tmp.XXXXXX");
+  Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!fd.valid()) throw_errno(temporary);
+  struct Remove {
+    std::string& path;
+    ~Remove() {
+      if (!path.empty()) ::unlink(path.c_str());
+    }
+  } remove{temporary};
+
+  for (std::string_view rest = bytes; !rest.empty();) {
+    const ssize_t n = ::write(fd.get(), rest.data(), rest.size());
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      throw_errno(temporary);
+    }
+    rest.remove_prefix(static_cast<std::size_t>(n));
+  }
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  if (::fchmod(fd.get(), 0666 & ~mask) != 0 || ::fsync(fd.get()) != 0) throw_errno(temporary);
+
+  const unsigned flags = if_exists == IfExists::fail ? RENAME_NOREPLACE : 0;
+  if (::syscall(SYS_renameat2, AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), flags) != 0) {
+    if (errno == EEXIST) return false;
+    throw_errno(path.string());
+  }
+  temporary.clear();
+  sync_directory(path.parent_path());
+  return true;
+}
+
+std::filesystem::path library_directory() {
+  if (const char* given = std::getenv("KJUDGE_LIBRARY_DIR")) return given;
+  const auto executable = std::filesystem::read_symlink("/proc/self/exe");
+  return executable.parent_path().parent_path() / "lib" / "kjudge";
+}
+
+std::string sha256_hex(std::string_view bytes) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned length = 0;
+  KJ_CHECK(EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr));
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string hex;
+  for (unsigned i = 0; i < length; ++i) {
+    hex += kDigits[digest[i] >> 4];
+    hex += kDigits[digest[i] & 15];
+  }
+  return hex;
+}
+
+}  // namespace kjudge

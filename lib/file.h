@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace kjudge {
+
+// Owns a file descriptor.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(other.release()) {}
+  Fd& operator=(Fd&& other) noexcept {
+    if (this != &other) reset(other.release());
+    return *this;
+  }
+  ~Fd() { reset(); }
+
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  int release() { return std::exchange(fd_, -1); }
+  void reset(int fd = -1);
+
+ private:
+  int fd_ = -1;
+};
+
+// A directory of its own under TMPDIR, removed with all it holds when this goes.
+class TempDir {
+ public:
+  explicit TempDir(std::string_view prefix = "kjudge");
+  TempDir(TempDir&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  TempDir& operator=(TempDir&&) = delete;
+  ~TempDir();
+
+  const std::filesystem::path& path() const { return path_; }
+  void keep() { path_.clear(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// The whole file; Fault::host when it cannot be read, Fault::malformed over `limit_bytes`.
+std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes = 256u << 20);
+
+enum class IfExists { replace, fail };
+
+// Writes `path` so that a reader, or a crash at any point, sees the old file or the new one whole:
+// temporary file in the same folder, fsync, rename, fsync of the folder. With IfExists::fail an
+// existing file is left and false is returned.
+bool write_file_atomically(const std::filesystem::path& path, std::string_view bytes,
+                           IfExists if_exists = IfExists::replace);
+
+void sync_directory(const std::filesystem::path& directory);
+
+// Folder with the recorder, host driver and harness that belong to this binary:
+// ../lib/kjudge seen from the executable.
+std::filesystem::path library_directory();
+
+std::string sha256_hex(std::string_view bytes);
+
+}  // namespace kjudge

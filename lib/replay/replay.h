@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "bundle/bundle.h"
+#include "challenge/challenge.h"
+#include "driver/driver.h"
+#include "replay/evaluation.h"
+
+namespace kjudge {
+
+struct ReplayOptions {
+  int rounds = kRounds;
+  int pairs_per_round = kPairsPerRound;
+  std::string only_shape;  // empty: all, tests first
+  int device = 0;
+  std::string secret;      // of the inputs
+  std::string evaluation;  // UUID; part of every input key
+  std::uint64_t order_seed = 0;  // start order, slots, AB/BA
+};
+
+// How far a measurement is. Called from the supervisor's thread.
+struct Progress {
+  std::string step;  // "checking", "round 2 of 6"
+  std::string shape;
+  double done = 0;  // 0 .. 1 of the replays
+};
+using ReportProgress = std::function<void(const Progress&)>;
+
+// The supervisor: checks and times `submission` against `baseline` on hidden inputs, expected values
+// from `reference`. Fills verdict, message, shapes and phases of `evaluation`; the caller has filled
+// the rest. A submission's failure is a verdict; an Error is the judge's (the caller stores
+// judge_error). No process, no shared memory is left, whatever happens.
+void measure(const Driver& driver, const Challenge& challenge, const BundleReader& reference,
+             const BundleReader& baseline, const BundleReader& submission,
+             const ReplayOptions& options, const ReportProgress& progress, Evaluation& evaluation);
+
+// The worker: `kjudge worker --socket FD`, started by the supervisor only. Returns an exit code.
+int run_worker(int socket);
+
+}  // namespace kjudge
