@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+#include <elf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "elf_image.h"
+#include "error.h"
+#include "file.h"
+
+using namespace kjudge;
+
+namespace {
+
+struct TestSection {
+  std::string name;
+  std::uint32_t type = SHT_PROGBITS;
+  std::string bytes;
+  std::uint64_t size = 0;  // of SHT_NOBITS
+  std::uint64_t address = 0;
+};
+
+struct TestSymbol {
+  std::string name;
+  std::uint16_t section = 0;  // 1: the first of the given sections
+  std::uint64_t value = 0, size = 0;
+  unsigned char type = STT_OBJECT;
+};
+
+std::string string_table(const std::vector<std::string>& names, std::vector<std::uint32_t>& at) {
+  std::string table(1, '\0');
+  for (const auto& name : names) {
+    at.push_back(static_cast<std::uint32_t>(table.size()));
+    table += name + '\0';
+  }
+  return table;
+}
+
+// The sections given, then .symtab, .strtab, .shstrtab.
+std::string make_elf(std::uint16_t machine, std::vector<TestSection> sections,
+                     const std::vector<TestSymbol>& symbols) {
+  std::vector<std::string> names;
+  std::vector<std::uint32_t> at;
+  for (const auto& symbol : symbols) names.push_back(symbol.name);
+  const std::string strings = string_table(names, at);
+  std::string table(sizeof(Elf64_Sym), '\0');
+  for (std::size_t i = 0; i < symbols.size(); ++i) {
+    Elf64_Sym entry{};
+    entry.st_name = at[i];
+    entry.st_info = ELF64_ST_INFO(STB_GLOBAL, symbols[i].type);
+    entry.st_shndx = symbols[i].section;
+    entry.st_value = symbols[i].value;
+    entry.st_size = symbols[i].size;
+    table.append(reinterpret_cast<const char*>(&entry), sizeof(entry));
+  }
+  const auto link = static_cast<std::uint32_t>(sections.size() + 2);
+  sections.push_back({".symtab", SHT_SYMTAB, table});
+  sections.push_back({".strtab", SHT_STRTAB, strings});
+  sections.push_back({".shstrtab", SHT_STRTAB, ""});
+  names.clear();
+  at.clear();
+  for (const auto& section : sections) names.push_back(section.name);
+  sections.back().bytes = string_table(names, at);
+
+  std::string image(sizeof(Elf64_Ehdr), '\0');
+  std::string headers(sizeof(Elf64_Shdr), '\0');
+  for (std::size_t i = 0; i < sections.size(); ++i) {
+    Elf64_Shdr entry{};
+    entry.sh_name = at[i];
+    entry.sh_type = sections[i].type;
+    entry.sh_addr = sections[i].address;
+    entry.sh_offset = image.size();
+    entry.sh_size = sections[i].type == SHT_NOBITS ? sections[i].size : sections[i].bytes.size();
+    if (sections[i].type == SHT_SYMTAB) {
+      entry.sh_entsize = sizeof(Elf64_Sym);
+      entry.sh_link = link;
+    }
+    image += sections[i].bytes;
+    headers.append(reinterpret_cast<const char*>(&entry), sizeof(entry));
+  }
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_ident[EI_VERSION] = EV_CURRENT;
+  header.e_machine = machine;
+  header.e_shoff = image.size();
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = static_cast<std::uint16_t>(sections.size() + 1);
+  header.e_shstrndx = static_cast<std::uint16_t>(sections.size());
+  std::memcpy(image.data(), &header, sizeof(header));
+  return image + headers;
+}
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+// As nvcc 13 lays a cubin out.
+std::string make_cubin() {
+  return make_elf(kElfCuda,
+                  {{".text._Z1kPi", SHT_PROGBITS, "code"},
+                   {".nv.global", SHT_NOBITS, "", 20},
+                   {".nv.global.init", SHT_PROGBITS, "....abcdefgh"},
+                   {".nv.constant3", SHT_PROGBITS, "0123456789"},
+                   {".nv.constant0._Z1kPi", SHT_PROGBITS, "parameters"},
+                   {".nv.shared._Z1kPi", SHT_NOBITS, "", 4096}},
+                  {{"zero", 2, 4, 16},
+                   {"init", 3, 4, 8},
+                   {"bank", 4, 2, 3},
+                   {"parameter", 5, 0, 4},
+                   {"tile", 6, 0, 64},
+                   {"_Z1kPi", 1, 0, 4, STT_FUNC},
+                   {"vprintf", 0, 0, 0, STT_FUNC},
+                   {"vprintf", 0, 0, 0, STT_FUNC}});
+}
+
+std::string message_of(std::string_view image) {
+  try {
+    Elf elf(bytes_of(image));
+    elf.variables();
+  } catch (const Error& error) {
+    CHECK(error.fault() == Fault::malformed);
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("elf: a cubin's kernels, variables and undefined symbols") {
+  const std::string image = make_cubin();
+  const Elf elf(bytes_of(image));
+  CHECK(elf.machine() == kElfCuda);
+  CHECK(elf.has_section(".text._Z1kPi"));
+  CHECK_FALSE(elf.has_section(".text.other"));
+  const auto variables = elf.variables();
+  REQUIRE(variables.size() == 3);
+  CHECK(variables[0].name == "zero");
+  CHECK(variables[0].section == ".nv.global");
+  CHECK(variables[0].size == 16);
+  CHECK(variables[0].initial.empty());
+  CHECK(variables[1].name == "init");
+  CHECK(std::memcmp(variables[1].initial.data(), "abcdefgh", 8) == 0);
+  CHECK(variables[2].name == "bank");
+  CHECK(std::memcmp(variables[2].initial.data(), "234", 3) == 0);
+  CHECK(elf.undefined_symbols() == std::vector<std::string_view>{"vprintf"});
+  CHECK(elf_size(image.data()) == image.size());
+}
+
+TEST_CASE("elf: a shared object's variables lie at their section's address") {
+  const std::string image =
+      make_elf(kElfX86_64,
+               {{"kjudge_variables", SHT_PROGBITS, "01234567", 0, 0x4000}, {".data", 1, "other"}},
+               {{"counter", 1, 0x4004, 4}, {"other", 2, 0, 4}});
+  const auto variables = Elf(bytes_of(image)).variables();
+  REQUIRE(variables.size() == 1);
+  CHECK(variables[0].name == "counter");
+  CHECK(variables[0].address == 0x4004);
+  CHECK(std::memcmp(variables[0].initial.data(), "4567", 4) == 0);
+}
+
+TEST_CASE("elf: this program reads, and its size is found from its address") {
+  const std::string image = read_file("/proc/self/exe", std::size_t{1} << 30);
+  const Elf elf(bytes_of(image));
+  CHECK(elf.machine() == kElfX86_64);
+  CHECK(elf.has_section(".text"));
+  const auto& symbols = elf.symbols();
+  CHECK(std::any_of(symbols.begin(), symbols.end(), [](auto& s) { return s.name == "main"; }));
+  CHECK(elf_size(image.data()) == image.size());
+}
+
+TEST_CASE("elf: a variable that reaches outside its section is refused") {
+  CHECK(message_of(make_elf(kElfCuda, {{".nv.global", SHT_NOBITS, "", 8}}, {{"v", 1, 4, 8}})) ==
+        "ELF image: variable v reaches outside .nv.global");
+  CHECK(message_of(make_elf(kElfX86_64, {{"kjudge_variables", 1, "12345678", 0, 0x1000}},
+                            {{"v", 1, 0xff8, 4}})) ==
+        "ELF image: variable v reaches outside kjudge_variables");
+}
+
+TEST_CASE("elf: what is no such image is refused") {
+  CHECK(message_of("").find("header reaches past the end") != std::string::npos);
+  CHECK(message_of(std::string(64, 'x')) == "ELF image: no ELF magic");
+  std::string image = make_cubin();
+  image[EI_CLASS] = ELFCLASS32;
+  CHECK(message_of(image) == "ELF image: not 64-bit little-endian");
+  CHECK_THROWS_AS(elf_size(image.data()), Error);
+  CHECK_THROWS_AS(elf_size("no ELF image at all"), Error);
+}
+
+// Each image ends at a page that cannot be read, so that one byte too far ends the test program.
+TEST_CASE("elf: no cut and no changed byte makes the reader leave the image") {
+  const std::string image = make_cubin();
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t room = (image.size() + page - 1) / page * page;
+  void* memory =
+      ::mmap(nullptr, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(memory != MAP_FAILED);
+  REQUIRE(::mprotect(static_cast<char*>(memory) + room, page, PROT_NONE) == 0);
+  const auto try_at_end = [&](std::string_view bytes) {
+    char* at = static_cast<char*>(memory) + room - bytes.size();
+    std::memcpy(at, bytes.data(), bytes.size());
+    return message_of({at, bytes.size()});
+  };
+  CHECK(try_at_end(image) == "");
+  for (std::size_t length = 0; length < image.size(); ++length) {
+    CHECK(try_at_end(std::string_view(image).substr(0, length)) != "");
+  }
+  for (std::size_t i = 0; i < image.size(); ++i) {
+    for (const char value : {'\x00', '\x7f', '\xff'}) {
+      std::string changed = image;
+      changed[i] = value;
+      try_at_end(changed);
+    }
+  }
+  ::munmap(memory, room + page);
+}
