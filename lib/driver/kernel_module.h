@@ -22,7 +22,8 @@ class KernelModule {
   void compare(CUstream stream, const CompareParams& params) const;
   void digest(CUstream stream, const DigestParams& params) const;
   void evict(CUstream stream, const EvictParams& params) const;
-  void scrub(CUstream stream, const ScrubParams& params) const;
+  // Fills the shared memory of every multiprocessor with `value`.
+  void scrub(CUstream stream, std::uint32_t value) const;
   void block(CUstream stream, const BlockParams& params) const;
   void stamp(CUstream stream, const StampParams& params) const;
   void calibrate(CUstream stream, const CalibrateParams& params) const;
@@ -37,6 +38,7 @@ class KernelModule {
   const Driver& driver_;
   CUmodule module_ = nullptr;
   unsigned multiprocessors_ = 1;
+  unsigned shared_bytes_ = 0;
   CUfunction fill_ = nullptr, compare_ = nullptr, digest_ = nullptr, evict_ = nullptr,
              scrub_ = nullptr, block_ = nullptr, stamp_ = nullptr, calibrate_ = nullptr,
              empty_ = nullptr;
