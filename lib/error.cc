@@ -8,13 +8,20 @@ namespace kjudge {
 
 std::string_view name(Fault fault) {
   switch (fault) {
-    case Fault::usage: return "usage";
-    case Fault::package: return "package";
-    case Fault::submission: return "submission";
-    case Fault::malformed: return "malformed";
-    case Fault::device: return "device";
-    case Fault::host: return "host";
-    case Fault::bug: return "bug";
+    case Fault::usage:
+      return "usage";
+    case Fault::package:
+      return "package";
+    case Fault::submission:
+      return "submission";
+    case Fault::malformed:
+      return "malformed";
+    case Fault::device:
+      return "device";
+    case Fault::host:
+      return "host";
+    case Fault::bug:
+      return "bug";
   }
   return "bug";
 }

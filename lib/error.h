@@ -66,6 +66,6 @@ std::string cat(const Parts&... parts) {
 }  // namespace kjudge
 
 // An invariant of kjudge's own; stays in release builds and throws Fault::bug.
-#define KJ_CHECK(expression)                                                           \
-  ((expression) ? static_cast<void>(0)                                                 \
+#define KJ_CHECK(expression)           \
+  ((expression) ? static_cast<void>(0) \
                 : ::kjudge::check_failed(#expression, std::source_location::current()))

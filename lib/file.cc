@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -97,19 +96,6 @@ std::filesystem::path library_directory() {
   if (const char* given = std::getenv("KJUDGE_LIBRARY_DIR")) return given;
   const auto executable = std::filesystem::read_symlink("/proc/self/exe");
   return executable.parent_path().parent_path() / "lib" / "kjudge";
-}
-
-std::string sha256_hex(std::string_view bytes) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-  unsigned length = 0;
-  KJ_CHECK(EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr));
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string hex;
-  for (unsigned i = 0; i < length; ++i) {
-    hex += kDigits[digest[i] >> 4];
-    hex += kDigits[digest[i] & 15];
-  }
-  return hex;
 }
 
 }  // namespace kjudge

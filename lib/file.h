@@ -63,6 +63,4 @@ void sync_directory(const std::filesystem::path& directory);
 // ../lib/kjudge seen from the executable.
 std::filesystem::path library_directory();
 
-std::string sha256_hex(std::string_view bytes);
-
 }  // namespace kjudge

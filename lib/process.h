@@ -18,14 +18,15 @@ namespace kjudge {
 // A child process in a process group of its own that dies with kjudge, with all it started.
 struct ChildOptions {
   std::filesystem::path program;
-  std::vector<std::string> arguments;             // without argv[0]
+  std::vector<std::string> arguments;              // without argv[0]
   std::map<std::string, std::string> environment;  // added to ours; an empty value unsets
-  std::filesystem::path directory;                // empty: ours
-  std::vector<std::pair<int, int>> descriptors;   // (ours, theirs); 0-2 default to /dev/null, ours, ours
+  std::filesystem::path directory;                 // empty: ours
+  std::vector<std::pair<int, int>>
+      descriptors;  // (ours, theirs); 0-2 default to /dev/null, ours, ours
 };
 
 struct ExitStatus {
-  int code = 0;    // when signal == 0
+  int code = 0;  // when signal == 0
   int signal = 0;
   bool ok() const { return code == 0 && signal == 0; }
 };

@@ -43,8 +43,8 @@ struct TensorSpec {
   std::vector<std::int64_t> strides;  // in elements; empty means contiguous, last dimension fastest
 };
 
-// Elements of `dims`; 1 for a scalar, 0 if any dimension is 0. Fault::malformed when it does not fit
-// 63 bits or a dimension is negative.
+// Elements of `dims`; 1 for a scalar, 0 if any dimension is 0. Fault::malformed when it does not
+// fit 63 bits or a dimension is negative.
 std::int64_t element_count(std::span<const std::int64_t> dims);
 
 // Bytes that elements of a contiguous tensor occupy, packed types rounded up to a whole byte.

@@ -72,14 +72,14 @@ struct KernelNode {
   std::uint32_t module = 0;  // index into Bundle::modules
   std::string name;          // mangled
   Dim3 grid, block;
-  std::uint32_t shared_bytes = 0;                 // dynamic
-  std::vector<std::uint32_t> argument_offsets;    // into `arguments`, as cuFuncGetParamInfo has them
+  std::uint32_t shared_bytes = 0;               // dynamic
+  std::vector<std::uint32_t> argument_offsets;  // into `arguments`, as cuFuncGetParamInfo has them
   std::vector<std::uint32_t> argument_sizes;
-  Bytes arguments;                                // the parameter buffer
-  std::vector<Attribute> launch_attributes;       // CUlaunchAttributeID
-  std::vector<Attribute> function_attributes;     // CUfunction_attribute, set before the launch
-  std::vector<Attribute> observed_attributes;     // read-only ones: registers, shared, local, ...
-  std::int32_t cache_config = -1;                 // CUfunc_cache; -1 when never set
+  Bytes arguments;                             // the parameter buffer
+  std::vector<Attribute> launch_attributes;    // CUlaunchAttributeID
+  std::vector<Attribute> function_attributes;  // CUfunction_attribute, set before the launch
+  std::vector<Attribute> observed_attributes;  // read-only ones: registers, shared, local, ...
+  std::int32_t cache_config = -1;              // CUfunc_cache; -1 when never set
 };
 
 struct MemsetNode {
@@ -129,12 +129,12 @@ struct Limit {
 };
 
 struct Provenance {
-  std::string arch;  // "x86_64" for the host driver, "sm_90" for a GPU
+  std::string arch;    // "x86_64" for the host driver, "sm_90" for a GPU
   std::string driver;  // "host" or "cuda"
   std::uint32_t driver_version = 0;
   std::string device;  // name of the GPU or processor
   std::string kjudge_version;
-  std::uint64_t seed = 0;  // of the made-up inputs
+  std::uint64_t seed = 0;        // of the made-up inputs
   std::uint64_t peak_bytes = 0;  // arena high-water mark
   double import_s = 0, prepare_s = 0, capture_s = 0;
   std::vector<std::string> notes;  // what was left out, and why

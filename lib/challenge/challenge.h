@@ -61,13 +61,13 @@ struct Scalar {
 struct Shape {
   std::string name;
   bool timed = true;
-  std::string arch;  // "x86_64" runs on the host driver, "sm_*" or "sm_90" on a GPU
+  std::string arch;   // "x86_64" runs on the host driver, "sm_*" or "sm_90" on a GPU
   std::string dtype;  // the variant it belongs to, "float32"
   std::map<std::string, std::int64_t> dims;
   std::vector<Scalar> scalars;
   std::vector<InputSpec> inputs;
   std::vector<OutputSpec> outputs;
-  std::vector<Regime> regimes;  // pairs_per_round sum to 5 for a timed shape
+  std::vector<Regime> regimes;     // pairs_per_round sum to 5 for a timed shape
   std::optional<double> floor_ns;  // faster than this is flagged
 };
 
@@ -76,7 +76,7 @@ enum class CacheMode { cold, hot };
 // Each limit has its verdict: see kjudge-challenge(5).
 struct ChallengeLimits {
   double build_s = 300, prepare_s = 300, capture_s = 120, replay_s = 10;
-  std::uint64_t memory_bytes = 0;  // of the arena; 0: what the device has
+  std::uint64_t memory_bytes = 0;        // of the arena; 0: what the device has
   std::uint64_t output_bytes = 1 << 20;  // of stdout and stderr kept
   std::uint64_t submission_bytes = 16 << 20;
 };
@@ -101,8 +101,8 @@ Challenge read_challenge(const std::filesystem::path& folder);
 // The challenge with only the shapes that `arch` ("x86_64", "sm_90") runs. Fault::usage when none.
 Challenge for_arch(const Challenge& challenge, const std::string& arch);
 
-// Key of one input tensor's values: the first 8 bytes of SHA-256 over all of these. The secret never
-// leaves the organizer's side; with it the same evaluation can be made again.
+// Key of one input tensor's values: the first 8 bytes of SHA-256 over all of these. The secret
+// never leaves the organizer's side; with it the same evaluation can be made again.
 std::uint64_t input_key(const std::string& secret, const std::string& evaluation,
                         const std::string& shape, std::uint64_t replay, const std::string& tensor);
 

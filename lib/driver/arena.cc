@@ -13,9 +13,12 @@ std::uint64_t round_to_granule(std::uint64_t size) {
 
 CUmemAccess_flags flags(Access access) {
   switch (access) {
-    case Access::none: return CU_MEM_ACCESS_FLAGS_PROT_NONE;
-    case Access::read: return CU_MEM_ACCESS_FLAGS_PROT_READ;
-    case Access::read_write: return CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    case Access::none:
+      return CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    case Access::read:
+      return CU_MEM_ACCESS_FLAGS_PROT_READ;
+    case Access::read_write:
+      return CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   }
   return CU_MEM_ACCESS_FLAGS_PROT_NONE;
 }
@@ -47,9 +50,10 @@ DeviceMemory DeviceMemory::create(const Driver& driver, int device, std::uint64_
 DeviceMemory DeviceMemory::import(const Driver& driver, const Fd& fd, std::uint64_t size) {
   DeviceMemory memory;
   memory.size_ = round_to_granule(size);
-  KJ_DRIVER(driver, cuMemImportFromShareableHandle(
-                        &memory.handle_, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd.get())),
-                        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+  KJ_DRIVER(driver,
+            cuMemImportFromShareableHandle(
+                &memory.handle_, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd.get())),
+                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
   memory.driver_ = &driver;
   return memory;
 }

@@ -18,15 +18,16 @@ Driver load(DriverKind kind) {
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* reason = ::dlerror();
-    throw Error(Fault::device,
-                kind == DriverKind::cuda
-                    ? cat("no CUDA driver: ", reason,
-                          "; install NVIDIA's driver, or use --driver host")
-                    : cat("host driver: ", reason, "; the installation is incomplete"));
+    throw Error(
+        Fault::device,
+        kind == DriverKind::cuda
+            ? cat("no CUDA driver: ", reason, "; install NVIDIA's driver, or use --driver host")
+            : cat("host driver: ", reason, "; the installation is incomplete"));
   }
   auto get = reinterpret_cast<PFN_cuGetProcAddress_v12000>(::dlsym(library, "cuGetProcAddress_v2"));
   if (get == nullptr) {
-    throw Error(Fault::device, cat(path.string(), ": no cuGetProcAddress_v2; driver older than CUDA 12"));
+    throw Error(Fault::device,
+                cat(path.string(), ": no cuGetProcAddress_v2; driver older than CUDA 12"));
   }
   Driver driver = Driver::resolve(kind, get);
   driver.library = path;
@@ -46,9 +47,9 @@ Driver Driver::resolve(DriverKind kind, PFN_cuGetProcAddress_v12000 get_proc_add
     CUdriverProcAddressQueryResult found;
     const CUresult result = get_proc_address(entry, &function, version, 0, &found);
     if (result != CUDA_SUCCESS || function == nullptr) {
-      throw Error(Fault::device, cat("the ", name(kind), " driver has no ", entry, " of CUDA ",
-                                     version / 1000, ".", version % 1000 / 10,
-                                     "; install a newer driver"));
+      throw Error(Fault::device,
+                  cat("the ", name(kind), " driver has no ", entry, " of CUDA ", version / 1000,
+                      ".", version % 1000 / 10, "; install a newer driver"));
     }
     return function;
   };
@@ -85,9 +86,8 @@ void check_driver(const Driver& driver, CUresult result, std::string_view call,
   const char* text = nullptr;
   driver.cuGetErrorName(result, &code);
   driver.cuGetErrorString(result, &text);
-  throw DriverError(result,
-                    cat(call, ": ", code ? code : "unknown error", " (", text ? text : "?", ")"),
-                    where);
+  throw DriverError(
+      result, cat(call, ": ", code ? code : "unknown error", " (", text ? text : "?", ")"), where);
 }
 
 }  // namespace kjudge

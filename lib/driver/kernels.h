@@ -34,12 +34,12 @@ struct FillParams {
 // What compare found; zeroed by the host before the launch, merged by atomics.
 struct CompareReport {
   uint64_t mismatched;
-  uint64_t first_index;       // smallest mismatched flat index; ~0 when none
-  uint64_t worst_abs_bits;    // bits of the largest |out - exp|, a double (non-negative, so its
-                              //   bits order like it), over elements finite on both sides
-  uint64_t worst_rel_bits;    // likewise |out - exp| / |exp|, over those with exp not 0
-  uint64_t nonfinite;         // mismatches with a NaN or infinity on either side
-  uint64_t still_poisoned;    // mismatches whose bytes are exactly the poison that was there
+  uint64_t first_index;     // smallest mismatched flat index; ~0 when none
+  uint64_t worst_abs_bits;  // bits of the largest |out - exp|, a double (non-negative, so its
+                            //   bits order like it), over elements finite on both sides
+  uint64_t worst_rel_bits;  // likewise |out - exp| / |exp|, over those with exp not 0
+  uint64_t nonfinite;       // mismatches with a NaN or infinity on either side
+  uint64_t still_poisoned;  // mismatches whose bytes are exactly the poison that was there
 };
 
 enum CompareKind : uint32_t { compare_exact = 0, compare_close = 1 };

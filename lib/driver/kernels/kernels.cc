@@ -62,7 +62,6 @@ KJ_DEVICE std::uint64_t global_timer() {
   return now;
 }
 KJ_DEVICE std::uint64_t cycles() { return static_cast<std::uint64_t>(clock64()); }
-KJ_DEVICE double root(double x) { return __dsqrt_rn(x); }
 KJ_DEVICE float root(float x) { return __fsqrt_rn(x); }
 #define my_block_range(p_count) my_range(p_count)
 
@@ -82,20 +81,21 @@ KJ_DEVICE void add(std::uint64_t* to, std::uint64_t value) {
 }
 KJ_DEVICE void keep_larger(std::uint64_t* to, std::uint64_t value) {
   std::uint64_t seen = __atomic_load_n(to, __ATOMIC_RELAXED);
-  while (value > seen && !__atomic_compare_exchange_n(to, &seen, value, true, __ATOMIC_RELAXED,
-                                                      __ATOMIC_RELAXED)) {
+  while (value > seen &&
+         !__atomic_compare_exchange_n(to, &seen, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
 }
 KJ_DEVICE void keep_smaller(std::uint64_t* to, std::uint64_t value) {
   std::uint64_t seen = __atomic_load_n(to, __ATOMIC_RELAXED);
-  while (value < seen && !__atomic_compare_exchange_n(to, &seen, value, true, __ATOMIC_RELAXED,
-                                                      __ATOMIC_RELAXED)) {
+  while (value < seen &&
+         !__atomic_compare_exchange_n(to, &seen, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
 }
 KJ_DEVICE std::uint64_t global_timer() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1000000000u + static_cast<std::uint64_t>(now.tv_nsec);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000000000u +
+         static_cast<std::uint64_t>(now.tv_nsec);
 }
 KJ_DEVICE std::uint64_t cycles() { return __builtin_ia32_rdtsc(); }
 KJ_DEVICE float root(float x) { return __builtin_sqrtf(x); }
@@ -118,7 +118,8 @@ KJ_DEVICE float log_unit(float x) {
   const float y = bit_copy<float>(bits);
   const float z = (y - 1.0f) / (y + 1.0f);
   const float w = z * z;
-  const float series = 2.0f + w * (0.666666667f + w * (0.4f + w * (0.285714286f + w * 0.222222222f)));
+  const float series =
+      2.0f + w * (0.666666667f + w * (0.4f + w * (0.285714286f + w * 0.222222222f)));
   return static_cast<float>(k) * 0.693147181f + z * series;
 }
 
@@ -131,8 +132,10 @@ KJ_DEVICE void sin_cos_turn(std::uint32_t turn, float* sine, float* cosine) {
       static_cast<float>(static_cast<std::int32_t>(eighth & 0x3fffffffu) - 0x20000000) *
       1.46291807926715968e-9f;  // pi / 2^31
   const float a2 = angle * angle;
-  const float s = angle * (1.0f + a2 * (-0.166666667f + a2 * (8.33333333e-3f + a2 * -1.98412698e-4f)));
-  const float c = 1.0f + a2 * (-0.5f + a2 * (4.16666667e-2f + a2 * (-1.38888889e-3f + a2 * 2.48015873e-5f)));
+  const float s =
+      angle * (1.0f + a2 * (-0.166666667f + a2 * (8.33333333e-3f + a2 * -1.98412698e-4f)));
+  const float c =
+      1.0f + a2 * (-0.5f + a2 * (4.16666667e-2f + a2 * (-1.38888889e-3f + a2 * 2.48015873e-5f)));
   const float swap_s = quadrant & 1 ? c : s;
   const float swap_c = quadrant & 1 ? s : c;
   *sine = quadrant & 2 ? -swap_s : swap_s;
@@ -144,10 +147,30 @@ struct Values {
   float value[4 * kLanes];
 };
 
-KJ_DEVICE void random_words(std::uint64_t key, std::uint64_t group, std::uint32_t (*words)[kLanes]) {
+KJ_DEVICE void random_words(std::uint64_t key, std::uint64_t group,
+                            std::uint32_t (*words)[kLanes]) {
   for (int lane = 0; lane < kLanes; ++lane) {
     const PhiloxWords made = philox(key, group + static_cast<unsigned>(lane));
     for (int i = 0; i < 4; ++i) words[i][lane] = made.word[i];
+  }
+}
+
+KJ_DEVICE void fill_with_bits(const FillParams& p, Range tiles) {
+  for (std::uint64_t tile = tiles.begin; tile < tiles.end; tile += tiles.step) {
+    std::uint32_t words[4][kLanes];
+    const std::uint64_t group = tile * kLanes;
+    random_words(p.key, group, words);
+    if ((group + kLanes) * 16 <= p.count) {
+      std::uint32_t* to = at<std::uint32_t>(p.address) + group * 4;
+      for (int lane = 0; lane < kLanes; ++lane) {
+        for (int i = 0; i < 4; ++i) to[lane * 4 + i] = words[i][lane];
+      }
+    } else {
+      for (std::uint64_t byte = group * 16; byte < p.count; ++byte) {
+        at<std::uint8_t>(p.address)[byte] =
+            static_cast<std::uint8_t>(words[byte % 16 / 4][byte / 16 - group] >> (8 * (byte % 4)));
+      }
+    }
   }
 }
 
@@ -166,7 +189,8 @@ KJ_DEVICE Values uniform_values(std::uint64_t key, std::uint64_t group, float a,
 }
 
 // Box-Muller on pairs of words.
-KJ_DEVICE Values normal_values(std::uint64_t key, std::uint64_t group, float mean, float deviation) {
+KJ_DEVICE Values normal_values(std::uint64_t key, std::uint64_t group, float mean,
+                               float deviation) {
   std::uint32_t words[4][kLanes];
   random_words(key, group, words);
   Values made;
@@ -192,8 +216,8 @@ KJ_DEVICE void store_integers(const FillParams& p, std::uint64_t first, std::uin
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t index = first + i;
     const PhiloxWords words = philox(p.key, index / 2);
-    const std::uint64_t wide = static_cast<std::uint64_t>(words.word[index % 2 * 2]) << 32 |
-                               words.word[index % 2 * 2 + 1];
+    const std::uint64_t wide =
+        static_cast<std::uint64_t>(words.word[index % 2 * 2]) << 32 | words.word[index % 2 * 2 + 1];
     const std::int64_t value = low + static_cast<std::int64_t>(span ? wide % span : wide);
     if (static_cast<DType>(p.dtype) == DType::int64) {
       at<std::int64_t>(p.address)[index] = value;
@@ -217,16 +241,30 @@ KJ_DEVICE bool poisoned(const CompareParams& p, std::uint64_t index) {
   const DType dtype = static_cast<DType>(p.dtype);
   int bits = 8;
   switch (dtype) {
-    case DType::float64: case DType::int64: bits = 64; break;
-    case DType::float32: case DType::int32: bits = 32; break;
-    case DType::float16: case DType::bfloat16: case DType::int16: bits = 16; break;
-    case DType::float4_e2m1: bits = 4; break;
-    default: break;
+    case DType::float64:
+    case DType::int64:
+      bits = 64;
+      break;
+    case DType::float32:
+    case DType::int32:
+      bits = 32;
+      break;
+    case DType::float16:
+    case DType::bfloat16:
+    case DType::int16:
+      bits = 16;
+      break;
+    case DType::float4_e2m1:
+      bits = 4;
+      break;
+    default:
+      break;
   }
   if (bits == 4) {
     const unsigned shift = index % 2 * 4;
     return ((at<const std::uint8_t>(p.out)[index / 2] ^ poison_byte(p.poison_key, index / 2)) >>
-            shift & 15) == 0;
+                shift &
+            15) == 0;
   }
   const unsigned bytes = static_cast<unsigned>(bits) / 8;
   for (unsigned i = 0; i < bytes; ++i) {
@@ -247,8 +285,8 @@ KJ_DEVICE void compare_element(const CompareParams& p, std::uint64_t index, Foun
   const DType dtype = static_cast<DType>(p.dtype);
   const DType expected_dtype = static_cast<DType>(p.expected_dtype);
   const double out = load_element(dtype, at<const void>(p.out), index);
-  const double expected =
-      rounded_to(dtype, load_element(expected_dtype, at<const void>(p.expected), index), p.saturate != 0);
+  const double expected = rounded_to(
+      dtype, load_element(expected_dtype, at<const void>(p.expected), index), p.saturate != 0);
   const bool both_finite = finite(out) && finite(expected);
   const double error = magnitude(out - expected);
   bool match;
@@ -284,13 +322,16 @@ KJ_DEVICE void merge(const Found& found, CompareReport* report) {
     if (found.nonfinite) add(&report->nonfinite, found.nonfinite);
     if (found.still_poisoned) add(&report->still_poisoned, found.still_poisoned);
   }
-  if (found.worst_abs > 0) keep_larger(&report->worst_abs_bits, bit_copy<std::uint64_t>(found.worst_abs));
-  if (found.worst_rel > 0) keep_larger(&report->worst_rel_bits, bit_copy<std::uint64_t>(found.worst_rel));
+  if (found.worst_abs > 0)
+    keep_larger(&report->worst_abs_bits, bit_copy<std::uint64_t>(found.worst_abs));
+  if (found.worst_rel > 0)
+    keep_larger(&report->worst_rel_bits, bit_copy<std::uint64_t>(found.worst_rel));
 }
 
 #ifndef __CUDACC__
 // The host's quick way for the usual case, float32 out against float64 or float32 expected: a tile
-// that passes whole is done with vector instructions; one with anything odd goes element by element.
+// that passes whole is done with vector instructions; one with anything odd goes element by
+// element.
 template <class Expected>
 bool tile_passes(const CompareParams& p, std::uint64_t first, int count, Found* found) {
   const float* out = at<const float>(p.out) + first;
@@ -329,18 +370,7 @@ KJ_OWN_KERNEL(empty, StampParams) {
 KJ_OWN_KERNEL(fill, FillParams) {
   const DType dtype = static_cast<DType>(p.dtype);
   if (p.kind == fill_bits) {
-    const Range range = my_block_range((p.count + 15) / 16);
-    for (std::uint64_t i = range.begin; i < range.end; i += range.step) {
-      const PhiloxWords words = philox(p.key, i);
-      if (i * 16 + 16 <= p.count) {
-        for (int w = 0; w < 4; ++w) at<std::uint32_t>(p.address)[i * 4 + static_cast<unsigned>(w)] = words.word[w];
-      } else {
-        for (std::uint64_t byte = i * 16; byte < p.count; ++byte) {
-          at<std::uint8_t>(p.address)[byte] =
-              static_cast<std::uint8_t>(words.word[byte % 16 / 4] >> (8 * (byte % 4)));
-        }
-      }
-    }
+    fill_with_bits(p, my_block_range((p.count + 16 * kLanes - 1) / (16 * kLanes)));
     return;
   }
   constexpr std::uint64_t kTile = 4 * kLanes;
@@ -356,7 +386,8 @@ KJ_OWN_KERNEL(fill, FillParams) {
     if (p.kind == fill_normal) {
       made = normal_values(p.key, first / 4, static_cast<float>(p.a), static_cast<float>(p.b));
     } else if (p.kind == fill_uniform) {
-      made = uniform_values(p.key, first / 4, static_cast<float>(p.a), static_cast<float>(p.b - p.a));
+      made =
+          uniform_values(p.key, first / 4, static_cast<float>(p.a), static_cast<float>(p.b - p.a));
     }
     if (p.kind == fill_constant) {
       for (std::uint64_t i = 0; i < count; ++i) {
@@ -366,7 +397,8 @@ KJ_OWN_KERNEL(fill, FillParams) {
       for (std::uint64_t i = 0; i < count; ++i) at<float>(p.address)[first + i] = made.value[i];
     } else {
       for (std::uint64_t i = 0; i < count; ++i) {
-        store_element(dtype, at<void>(p.address), first + i, static_cast<double>(made.value[i]), true);
+        store_element(dtype, at<void>(p.address), first + i, static_cast<double>(made.value[i]),
+                      true);
       }
     }
   }
@@ -389,10 +421,11 @@ KJ_OWN_KERNEL(compare, CompareParams) {
   const bool quick = p.kind == compare_close && static_cast<DType>(p.dtype) == DType::float32;
   for (std::uint64_t i = range.begin; i < range.end;) {
     const int count = static_cast<int>(range.end - i < 512 ? range.end - i : 512);
-    const bool passed =
-        quick && static_cast<DType>(p.expected_dtype) == DType::float64 ? tile_passes<double>(p, i, count, &found)
-        : quick && static_cast<DType>(p.expected_dtype) == DType::float32 ? tile_passes<float>(p, i, count, &found)
-                                                                          : false;
+    const bool passed = quick && static_cast<DType>(p.expected_dtype) == DType::float64
+                            ? tile_passes<double>(p, i, count, &found)
+                        : quick && static_cast<DType>(p.expected_dtype) == DType::float32
+                            ? tile_passes<float>(p, i, count, &found)
+                            : false;
     if (!passed) {
       for (int k = 0; k < count; ++k) compare_element(p, i + static_cast<unsigned>(k), &found);
     }
@@ -416,7 +449,9 @@ KJ_OWN_KERNEL(digest, DigestParams) {
 
 KJ_OWN_KERNEL(evict, EvictParams) {
 #ifdef __CUDACC__
-  struct alignas(16) Line { std::uint64_t low, high; };
+  struct alignas(16) Line {
+    std::uint64_t low, high;
+  };
   const Range range = my_block_range(p.bytes / 16);
   std::uint64_t sum = 0;
   for (std::uint64_t i = range.begin; i < range.end; i += range.step) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Element types in kjudge's kernels: exact decoding to double, and rounding from double with nearest
-// even in one step. Bit for bit the same on every device.
+// Element types in kjudge's kernels: exact decoding to double, and rounding from double with
+// nearest even in one step. Bit for bit the same on every device.
 
 #include <cstdint>
 #include <cstring>
@@ -29,11 +29,16 @@ struct SmallFloat {
 
 KJ_EVERYWHERE SmallFloat small_float(DType dtype) {
   switch (dtype) {
-    case DType::float16: return {5, 10, true, true};
-    case DType::bfloat16: return {8, 7, true, true};
-    case DType::float8_e5m2: return {5, 2, true, true};
-    case DType::float8_e4m3: return {4, 3, false, true};
-    default: return {2, 1, false, false};  // float4_e2m1
+    case DType::float16:
+      return {5, 10, true, true};
+    case DType::bfloat16:
+      return {8, 7, true, true};
+    case DType::float8_e5m2:
+      return {5, 2, true, true};
+    case DType::float8_e4m3:
+      return {4, 3, false, true};
+    default:
+      return {2, 1, false, false};  // float4_e2m1
   }
 }
 
@@ -57,9 +62,9 @@ KJ_EVERYWHERE double decode_small(SmallFloat format, std::uint32_t code) {
     const double magnitude = mantissa * unit;
     return sign ? -magnitude : magnitude;
   }
-  return bit_copy<double>(sign |
-                          (static_cast<std::uint64_t>(static_cast<int>(exponent) - bias + 1023) << 52) |
-                          (static_cast<std::uint64_t>(mantissa) << (52 - m)));
+  return bit_copy<double>(
+      sign | (static_cast<std::uint64_t>(static_cast<int>(exponent) - bias + 1023) << 52) |
+      (static_cast<std::uint64_t>(mantissa) << (52 - m)));
 }
 
 KJ_EVERYWHERE std::uint32_t encode_small(SmallFloat format, double value, bool saturate) {
@@ -70,7 +75,8 @@ KJ_EVERYWHERE std::uint32_t encode_small(SmallFloat format, double value, bool s
   const std::uint32_t sign = static_cast<std::uint32_t>(bits >> 63) << (m + e);
   const std::uint64_t magnitude = bits & 0x7fffffffffffffffu;
   const std::uint32_t infinity = top << m;  // of a format that has it
-  const std::uint32_t nan = format.has_infinity ? infinity | (1u << (m - 1)) : infinity | ((1u << m) - 1);
+  const std::uint32_t nan =
+      format.has_infinity ? infinity | (1u << (m - 1)) : infinity | ((1u << m) - 1);
   const std::uint32_t largest = format.has_infinity ? infinity - 1
                                 : format.has_nan    ? infinity | ((1u << m) - 2)
                                                     : infinity | ((1u << m) - 1);
@@ -102,8 +108,10 @@ KJ_EVERYWHERE std::uint32_t encode_small(SmallFloat format, double value, bool s
 // Element `index` of a tensor at `base`, as a double; exact but for 64-bit integers above 2^53.
 KJ_EVERYWHERE double load_element(DType dtype, const void* base, std::uint64_t index) {
   switch (dtype) {
-    case DType::float64: return static_cast<const double*>(base)[index];
-    case DType::float32: return static_cast<double>(static_cast<const float*>(base)[index]);
+    case DType::float64:
+      return static_cast<const double*>(base)[index];
+    case DType::float32:
+      return static_cast<double>(static_cast<const float*>(base)[index]);
     case DType::float16:
     case DType::bfloat16:
       return decode_small(small_float(dtype), static_cast<const std::uint16_t*>(base)[index]);
@@ -111,14 +119,21 @@ KJ_EVERYWHERE double load_element(DType dtype, const void* base, std::uint64_t i
     case DType::float8_e5m2:
       return decode_small(small_float(dtype), static_cast<const std::uint8_t*>(base)[index]);
     case DType::float4_e2m1:
-      return decode_small(small_float(dtype),
-                          static_cast<const std::uint8_t*>(base)[index / 2] >> (index % 2 * 4) & 15u);
-    case DType::int64: return static_cast<double>(static_cast<const std::int64_t*>(base)[index]);
-    case DType::int32: return static_cast<const std::int32_t*>(base)[index];
-    case DType::int16: return static_cast<const std::int16_t*>(base)[index];
-    case DType::int8: return static_cast<const std::int8_t*>(base)[index];
-    case DType::uint8: return static_cast<const std::uint8_t*>(base)[index];
-    case DType::boolean: return static_cast<const std::uint8_t*>(base)[index] != 0;
+      return decode_small(
+          small_float(dtype),
+          static_cast<const std::uint8_t*>(base)[index / 2] >> (index % 2 * 4) & 15u);
+    case DType::int64:
+      return static_cast<double>(static_cast<const std::int64_t*>(base)[index]);
+    case DType::int32:
+      return static_cast<const std::int32_t*>(base)[index];
+    case DType::int16:
+      return static_cast<const std::int16_t*>(base)[index];
+    case DType::int8:
+      return static_cast<const std::int8_t*>(base)[index];
+    case DType::uint8:
+      return static_cast<const std::uint8_t*>(base)[index];
+    case DType::boolean:
+      return static_cast<const std::uint8_t*>(base)[index] != 0;
   }
   return 0;
 }
@@ -142,7 +157,9 @@ KJ_EVERYWHERE std::int64_t to_integer(double value, double low, double high) {
 KJ_EVERYWHERE void store_element(DType dtype, void* base, std::uint64_t index, double value,
                                  bool saturate) {
   switch (dtype) {
-    case DType::float64: static_cast<double*>(base)[index] = value; return;
+    case DType::float64:
+      static_cast<double*>(base)[index] = value;
+      return;
     case DType::float32: {
       float rounded = static_cast<float>(value);
       if (saturate && (rounded - rounded != 0) && value - value == 0) {
@@ -188,7 +205,9 @@ KJ_EVERYWHERE void store_element(DType dtype, void* base, std::uint64_t index, d
       static_cast<std::uint8_t*>(base)[index] =
           static_cast<std::uint8_t>(to_integer(value, 0.0, 255.0));
       return;
-    case DType::boolean: static_cast<std::uint8_t*>(base)[index] = value != 0; return;
+    case DType::boolean:
+      static_cast<std::uint8_t*>(base)[index] = value != 0;
+      return;
   }
 }
 

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/process/v2/environment.hpp>
+#include <boost/process/v2/posix/bind_fd.hpp>
+#include <boost/process/v2/posix/default_launcher.hpp>
+#include <boost/process/v2/process.hpp>
+#include <boost/process/v2/src.hpp>
+#include <boost/process/v2/start_dir.hpp>
+#include <boost/process/v2/stdio.hpp>
+#include <cstring>
+
+#include "error.h"
+
+namespace kjudge {
+namespace {
+
+namespace process = boost::process::v2;
+using Clock = std::chrono::steady_clock;
+
+// Runs in the child between fork and exec.
+struct OwnGroupThatDiesWithUs {
+  pid_t parent;
+
+  template <class Launcher>
+  process::error_code on_exec_setup(Launcher&, const process::filesystem::path&,
+                                    const char* const*&) {
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(127);  // it died before the prctl
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    return {};
+  }
+};
+
+std::vector<process::environment::key_value_pair> environment_of(const ChildOptions& options) {
+  std::vector<process::environment::key_value_pair> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (!options.environment.contains(std::string(text.substr(0, text.find('='))))) {
+      environment.emplace_back(text.data());
+    }
+  }
+  for (const auto& [key, value] : options.environment) {
+    if (!value.empty())
+      environment.emplace_back(process::environment::key(key), process::environment::value(value));
+  }
+  return environment;
+}
+
+// A pidfd becomes readable when the child ends: waiting with a deadline, without a signal handler.
+std::optional<int> wait_status(pid_t pid, Clock::time_point deadline) {
+  const Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd.valid()) throw_errno("pidfd_open");
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    pollfd polled{pidfd.get(), POLLIN, 0};
+    const int ready =
+        ::poll(&polled, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, 1 << 30)));
+    if (ready < 0 && errno != EINTR) throw_errno("poll");
+    if (ready > 0) break;
+    if (ready == 0 && Clock::now() >= deadline) return std::nullopt;
+  }
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0) {
+    if (errno != EINTR) throw_errno("waitpid");
+  }
+  return status;
+}
+
+}  // namespace
+
+std::string describe(const ExitStatus& status) {
+  if (status.signal != 0) {
+    const char* abbreviation = ::sigabbrev_np(status.signal);
+    return cat("killed by SIG", abbreviation ? abbreviation : std::to_string(status.signal).c_str(),
+               " (", ::strsignal(status.signal), ")");
+  }
+  return cat("exit status ", status.code);
+}
+
+Child::Child(const ChildOptions& options) {
+  boost::asio::io_context context;
+  process::posix::default_launcher launcher;
+  const Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!null.valid()) throw_errno("/dev/null");
+
+  std::array<int, 3> standard = {null.get(), STDOUT_FILENO, STDERR_FILENO};
+  std::vector<process::posix::bind_fd> others;
+  for (const auto& [ours, theirs] : options.descriptors) {
+    if (theirs < 3) {
+      standard[static_cast<std::size_t>(theirs)] = ours;
+    } else {
+      others.emplace_back(theirs, ours);
+    }
+  }
+  process::error_code error;
+  const auto environment = environment_of(options);
+  const process::filesystem::path directory = options.directory.empty()
+                                                  ? std::filesystem::current_path().string()
+                                                  : options.directory.string();
+  OwnGroupThatDiesWithUs group{::getpid()};
+  const process::filesystem::path program = options.program.string();
+  const process::process_stdio stdio{standard[0], standard[1], standard[2]};
+  const process::process_start_dir start(directory);
+  const process::process_environment env(environment);
+  const boost::asio::any_io_executor executor = context.get_executor();
+  KJ_CHECK(others.size() <= 1);  // one socket is all that a worker needs
+  auto started = others.empty() ? launcher(executor, error, program, options.arguments, stdio,
+                                           start, env, group)
+                                : launcher(executor, error, program, options.arguments, stdio,
+                                           start, env, group, others.front());
+  if (error) {
+    throw Error(Fault::host, cat(options.program.string(), ": cannot start: ", error.message()));
+  }
+  pid_ = started.id();
+  started.detach();
+}
+
+Child::Child(Child&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), status_(std::move(other.status_)) {}
+
+Child::~Child() {
+  if (pid_ < 0) return;
+  kill();
+  if (!status_) {
+    int ignored;
+    while (::waitpid(pid_, &ignored, 0) < 0 && errno == EINTR) {
+    }
+  }
+}
+
+std::optional<ExitStatus> Child::wait(Clock::time_point deadline) {
+  if (!status_) {
+    const auto status = wait_status(pid_, deadline);
+    if (!status) return std::nullopt;
+    status_ = WIFSIGNALED(*status) ? ExitStatus{0, WTERMSIG(*status)}
+                                   : ExitStatus{WEXITSTATUS(*status), 0};
+  }
+  return status_;
+}
+
+// What the child started and left behind in its group goes too, also after the child has ended.
+void Child::kill() {
+  if (pid_ > 0) ::kill(-pid_, SIGKILL);
+}
+
+Finished run_to_end(const ChildOptions& options, std::chrono::duration<double> limit,
+                    std::size_t output_limit) {
+  std::array<int, 2> ends;
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw_errno("pipe2");
+  const Fd reading(ends[0]);
+  Fd writing(ends[1]);
+
+  ChildOptions with_output = options;
+  with_output.descriptors.emplace_back(writing.get(), STDOUT_FILENO);
+  with_output.descriptors.emplace_back(writing.get(), STDERR_FILENO);
+  const auto start = Clock::now();
+  const auto deadline = start + std::chrono::duration_cast<Clock::duration>(limit);
+  Child child(with_output);
+  writing.reset();
+
+  std::string head, tail;
+  std::uint64_t dropped = 0;
+  const std::size_t half = output_limit / 2;
+  const auto take = [&](std::string_view bytes) {
+    const std::size_t to_head = std::min(bytes.size(), half - std::min(head.size(), half));
+    head.append(bytes.substr(0, to_head));
+    tail.append(bytes.substr(to_head));
+    if (tail.size() > 2 * half + 65536) {
+      dropped += tail.size() - half;
+      tail.erase(0, tail.size() - half);
+    }
+  };
+
+  // Until the child has ended: someone it started may hold the pipe for longer.
+  Finished finished;
+  std::array<char, 1 << 16> block;
+  bool open = true;
+  for (;;) {
+    if (open) {
+      pollfd polled{reading.get(), POLLIN, 0};
+      const int ready = ::poll(&polled, 1, 20);
+      if (ready > 0) {
+        const ssize_t n = ::read(reading.get(), block.data(), block.size());
+        if (n > 0) take({block.data(), static_cast<std::size_t>(n)});
+        if (n == 0) open = false;
+      }
+      finished.status = child.wait(Clock::now());
+    } else {
+      finished.status = child.wait(deadline);
+    }
+    if (finished.status || Clock::now() >= deadline) break;
+  }
+  child.kill();
+  finished.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  ::fcntl(reading.get(), F_SETFL, O_NONBLOCK);
+  for (ssize_t n; open && (n = ::read(reading.get(), block.data(), block.size())) > 0;) {
+    take({block.data(), static_cast<std::size_t>(n)});
+  }
+  if (tail.size() > half) {
+    dropped += tail.size() - half;
+    tail.erase(0, tail.size() - half);
+  }
+  finished.output =
+      dropped > 0 ? cat(head, "\n[... ", dropped, " bytes left out ...]\n", tail) : head + tail;
+  return finished;
+}
+
+}  // namespace kjudge
