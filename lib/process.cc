@@ -115,9 +115,10 @@ Child::Child(const ChildOptions& options) {
                                                   : options.directory.string();
   OwnGroupThatDiesWithUs group{::getpid()};
   const process::filesystem::path program = options.program.string();
-  const process::process_stdio stdio{standard[0], standard[1], standard[2]};
-  const process::process_start_dir start(directory);
-  const process::process_environment env(environment);
+  // Not const: an initializer whose hooks take it by non-const reference is skipped in silence.
+  process::process_stdio stdio{standard[0], standard[1], standard[2]};
+  process::process_start_dir start(directory);
+  process::process_environment env(environment);
   const boost::asio::any_io_executor executor = context.get_executor();
   KJ_CHECK(others.size() <= 1);  // one socket is all that a worker needs
   auto started = others.empty() ? launcher(executor, error, program, options.arguments, stdio,
@@ -160,7 +161,7 @@ void Child::kill() {
 }
 
 Finished run_to_end(const ChildOptions& options, std::chrono::duration<double> limit,
-                    std::size_t output_limit) {
+                    std::size_t output_limit, const std::function<void()>& tick) {
   std::array<int, 2> ends;
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw_errno("pipe2");
   const Fd reading(ends[0]);
@@ -202,9 +203,11 @@ Finished run_to_end(const ChildOptions& options, std::chrono::duration<double> l
       }
       finished.status = child.wait(Clock::now());
     } else {
-      finished.status = child.wait(deadline);
+      finished.status =
+          child.wait(std::min(deadline, Clock::now() + std::chrono::milliseconds(100)));
     }
     if (finished.status || Clock::now() >= deadline) break;
+    if (tick) tick();
   }
   child.kill();
   finished.seconds = std::chrono::duration<double>(Clock::now() - start).count();

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -52,13 +53,13 @@ class Child {
 };
 
 // Runs to the end or the deadline; stdout and stderr together, the first and last halves of
-// `output_limit` kept.
+// `output_limit` kept. `tick` is called at least every 100 ms and may throw: the child is killed.
 struct Finished {
   std::optional<ExitStatus> status;  // nullopt: killed at the deadline
   std::string output;
   double seconds = 0;
 };
 Finished run_to_end(const ChildOptions& options, std::chrono::duration<double> limit,
-                    std::size_t output_limit);
+                    std::size_t output_limit, const std::function<void()>& tick = {});
 
 }  // namespace kjudge
