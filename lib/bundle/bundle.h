@@ -201,6 +201,8 @@ class BundleReader {
   const Bundle& bundle() const;
   void read_memory(std::size_t region, const WriteMemory& write) const;
   std::uint64_t file_bytes() const;
+  // The open file, for a process that reads the same bundle. Stays the reader's.
+  int fd() const;
 
  private:
   class Impl;
