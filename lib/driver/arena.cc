@@ -119,7 +119,7 @@ void Arena::unmap(std::uint64_t address) {
 }
 
 Mapping::Mapping(const Driver& driver, int device, const DeviceMemory& memory, Access access)
-    : driver_(&driver), size_(memory.size()) {
+    : driver_(&driver), device_(device), size_(memory.size()) {
   CUdeviceptr address = 0;
   KJ_DRIVER(driver, cuMemAddressReserve(&address, size_, 0, 0, 0));
   address_ = address;
@@ -129,14 +129,20 @@ Mapping::Mapping(const Driver& driver, int device, const DeviceMemory& memory, A
 
 Mapping::Mapping(Mapping&& other) noexcept
     : driver_(std::exchange(other.driver_, nullptr)),
+      device_(other.device_),
       address_(std::exchange(other.address_, 0)),
       size_(std::exchange(other.size_, 0)) {}
 
 Mapping& Mapping::operator=(Mapping&& other) noexcept {
   std::swap(driver_, other.driver_);
+  std::swap(device_, other.device_);
   std::swap(address_, other.address_);
   std::swap(size_, other.size_);
   return *this;
+}
+
+void Mapping::set_access(Access access) {
+  set_device_access(*driver_, device_, address_, size_, access);
 }
 
 Mapping::~Mapping() {

@@ -70,9 +70,11 @@ class Mapping {
   ~Mapping();
 
   std::uint64_t address() const { return address_; }
+  void set_access(Access access);
 
  private:
   const Driver* driver_ = nullptr;
+  int device_ = 0;
   std::uint64_t address_ = 0, size_ = 0;
 };
 
