@@ -18,7 +18,7 @@ namespace kjudge {
 
 // A bundle is the recording of a capture: what a worker needs to rebuild the graphs of every shape
 // at the same addresses, and nothing else. All addresses are device addresses inside the arena.
-// The file format is described above BundleReader's implementation and in kjudge-bundle(5).
+// The file format is described in bundle/format.h and in kjudge-bundle(5).
 
 using Bytes = std::vector<std::byte>;
 
@@ -185,21 +185,30 @@ class BundleWriter {
   std::unique_ptr<Impl> impl_;
 };
 
+// What a bundle holds of one region's contents.
+struct StoredMemory {
+  std::uint64_t blocks = 0;      // runs of pages that are not all zero
+  std::uint64_t bytes = 0;       // in the region
+  std::uint64_t file_bytes = 0;  // in the file
+};
+
 // Reads a bundle as hostile bytes. The constructor checks all of it but the memory contents:
 // hashes, counts, spans inside one region, acyclic edges, known kinds. Fault::malformed otherwise,
 // with the section and field. Memory contents are checked as they are read.
 class BundleReader {
  public:
-  // Called in ascending offsets with non-zero bytes of the region; what is not passed is zero.
+  // Called in ascending offsets with runs of the region's 64 KiB pages; what is not passed is zero.
   using WriteMemory = std::function<void(std::uint64_t offset, std::span<const std::byte> bytes)>;
 
   explicit BundleReader(const std::filesystem::path& path, const BundleLimits& limits = {});
+  // Keeps a duplicate of `fd`; `name` is what messages call the file.
   explicit BundleReader(int fd, std::string name, const BundleLimits& limits = {});
   ~BundleReader();
   BundleReader(BundleReader&&) noexcept;
 
   const Bundle& bundle() const;
   void read_memory(std::size_t region, const WriteMemory& write) const;
+  StoredMemory stored_memory(std::size_t region) const;
   std::uint64_t file_bytes() const;
   // The open file, for a process that reads the same bundle. Stays the reader's.
   int fd() const;
@@ -212,7 +221,7 @@ class BundleReader {
 // Throws Fault::malformed unless `bundle` keeps every rule above. What reader and writer share.
 void validate(const Bundle& bundle, const BundleLimits& limits);
 
-// Text of everything in the bundle for people; `memory` adds a line per stored page run.
+// Text of everything in the bundle for people; of memory and images their sizes and hashes.
 std::string dump(const BundleReader& reader);
 
 }  // namespace kjudge

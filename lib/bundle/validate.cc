@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "bundle/format.h"
+#include "bundle/validate.h"
+#include "elf_image.h"
+
+namespace kjudge {
+namespace {
+
+constexpr std::size_t kNameBytes = 256;  // shapes, tensors, devices, versions
+constexpr std::size_t kNoteBytes = 4096;
+constexpr std::size_t kMaxDims = 16;
+std::string hex(std::uint64_t value) {
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) {
+    if (!text.empty() || value >> shift != 0 || shift == 0) text += kDigits[value >> shift & 15];
+  }
+  return "0x" + text;
+}
+
+// Bytes of the UTF-8 sequence at the start of `text` that is no control character; 0 when there is
+// none. Overlong forms, surrogates and what lies past U+10FFFF are none.
+std::size_t printable_sequence(std::string_view text) {
+  const auto byte = [&](std::size_t i) -> unsigned {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+  };
+  const auto continues = [&](std::size_t i) { return (byte(i) & 0xc0) == 0x80; };
+  const unsigned first = byte(0);
+  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
+  if (first >= 0xc2 && first < 0xe0) {
+    const bool control = first == 0xc2 && byte(1) < 0xa0;
+    return continues(1) && !control ? 2 : 0;
+  }
+  if (first >= 0xe0 && first < 0xf0) {
+    const bool overlong = first == 0xe0 && byte(1) < 0xa0;
+    const bool surrogate = first == 0xed && byte(1) >= 0xa0;
+    return continues(1) && continues(2) && !overlong && !surrogate ? 3 : 0;
+  }
+  if (first >= 0xf0 && first < 0xf5) {
+    const bool overlong = first == 0xf0 && byte(1) < 0x90;
+    const bool too_large = first == 0xf4 && byte(1) >= 0x90;
+    return continues(1) && continues(2) && continues(3) && !overlong && !too_large ? 4 : 0;
+  }
+  return 0;
+}
+
+void check_text(std::string_view what, std::string_view text, std::size_t most) {
+  if (text.size() > most) refuse(cat(what, " is longer than ", most, " bytes"));
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = printable_sequence(text.substr(i));
+    if (length == 0) refuse(cat(what, " is not UTF-8 without control characters (byte ", i, ")"));
+    i += length;
+  }
+}
+
+}  // namespace
+
+void check_name(std::string_view what, std::string_view text, std::size_t most) {
+  if (text.empty()) refuse(cat(what, " is empty"));
+  check_text(what, text, most);
+}
+
+std::size_t region_of(std::span<const Region> regions, std::uint64_t address, std::uint64_t size,
+                      std::string_view what) {
+  const auto after = std::upper_bound(
+      regions.begin(), regions.end(), address,
+      [](std::uint64_t value, const Region& region) { return value < region.address; });
+  const auto index = static_cast<std::size_t>(after - regions.begin()) - 1;
+  if (after == regions.begin() || address - regions[index].address >= regions[index].size) {
+    refuse(cat(what, " at ", hex(address), " lies in no region"));
+  }
+  if (size > regions[index].size - (address - regions[index].address)) {
+    refuse(cat(what, " reaches past region ", index));
+  }
+  return index;
+}
+
+namespace {
+
+bool is_identifier(std::string_view text) {
+  const auto letter = [](char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; };
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  return !text.empty() && !digit(text[0]) && std::all_of(text.begin(), text.end(), [&](char c) {
+    return letter(c) || digit(c) || c == '_';
+  });
+}
+
+void check_provenance(const Provenance& provenance) {
+  check_name("driver", provenance.driver, kNameBytes);
+  check_name("arch", provenance.arch, kNameBytes);
+  if (provenance.driver == "host") {
+    if (provenance.arch != "x86_64") refuse("arch of driver host is not x86_64");
+  } else if (provenance.driver == "cuda") {
+    const auto& arch = provenance.arch;
+    if (arch.size() < 5 || arch.compare(0, 3, "sm_") != 0 ||
+        arch.find_first_not_of("0123456789af", 3) != arch.npos) {
+      refuse(cat("arch ", arch, " of driver cuda is not sm_NN"));
+    }
+  } else {
+    refuse(cat("driver ", provenance.driver, " is neither host nor cuda"));
+  }
+  check_text("device", provenance.device, kNameBytes);
+  check_text("kjudge_version", provenance.kjudge_version, kNameBytes);
+  for (const auto& [what, seconds] : {std::pair{"import_s", provenance.import_s},
+                                      {"prepare_s", provenance.prepare_s},
+                                      {"capture_s", provenance.capture_s}}) {
+    if (!std::isfinite(seconds) || seconds < 0) refuse(cat(what, " is no length of time"));
+  }
+  if (provenance.notes.size() > kMaxNotes) refuse(cat("more than ", kMaxNotes, " notes"));
+  for (const auto& note : provenance.notes) check_text("note", note, kNoteBytes);
+}
+
+void check_regions(std::span<const Region> regions, std::uint64_t limit_bytes) {
+  std::uint64_t total = 0, end_before = 0;
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    const auto& region = regions[i];
+    within([&] { return cat("region ", i); },
+           [&] {
+             if (region.role > Role::inout)
+               refuse(cat("unknown role ", static_cast<int>(region.role)));
+             if (region.device >= kMaxDevices)
+               refuse(cat("device ", region.device, " is not below 16"));
+             if (region.size == 0) refuse("size is 0");
+             if (region.address % kRegionGranule != 0) refuse("address is no multiple of 2 MiB");
+             if (region.size % kRegionGranule != 0) refuse("size is no multiple of 2 MiB");
+             const std::uint64_t arena = kArenaBase + region.device * kArenaSize;
+             if (region.address < arena || region.address >= arena + kArenaSize ||
+                 region.size > arena + kArenaSize - region.address) {
+               refuse(cat("address ", hex(region.address),
+                          " or its end lies outside the arena of device ", region.device));
+             }
+             if (region.address < end_before) refuse("overlaps or comes before the one before it");
+             end_before = region.address + region.size;
+             total = add(total, region.size, "size of all regions");
+             if (total > limit_bytes) {
+               refuse(cat("all regions so far have ", total, " bytes, more than the limit of ",
+                          limit_bytes));
+             }
+           });
+  }
+}
+
+std::vector<KernelNames> check_modules(const Bundle& bundle) {
+  const std::uint16_t machine = bundle.provenance.driver == "cuda" ? kElfCuda : kElfX86_64;
+  if (bundle.modules.size() > kMaxModules) refuse(cat("more than ", kMaxModules, " modules"));
+  std::vector<KernelNames> kernels;
+  for (std::size_t i = 0; i < bundle.modules.size(); ++i) {
+    const auto& module = bundle.modules[i];
+    within([&] { return cat("module ", i); },
+           [&] {
+             const Elf elf(module.image);
+             if (elf.machine() != machine) {
+               refuse(cat("is for machine ", elf.machine(), ", not for driver ",
+                          bundle.provenance.driver));
+             }
+             KernelNames& names = kernels.emplace_back();
+             if (machine == kElfCuda) {
+               names.emplace();
+               for (const auto& section : elf.sections()) {
+                 constexpr std::string_view kText = ".text.";
+                 if (section.name.substr(0, kText.size()) == kText) {
+                   names->insert(section.name.substr(kText.size()));
+                 }
+               }
+             }
+             if (module.variables.size() > kMaxVariables) {
+               refuse(cat("more than ", kMaxVariables, " variables"));
+             }
+             std::unordered_map<std::string_view, std::uint64_t> declared;
+             for (const auto& variable : module.variables) {
+               check_name("variable", variable.name, kSymbolBytes);
+               if (variable.size == 0) refuse(cat("variable ", variable.name, " has size 0"));
+               if (!declared.emplace(variable.name, variable.size).second) {
+                 refuse(cat("variable ", variable.name, " is there twice"));
+               }
+             }
+             for (const auto& variable : elf.variables()) {
+               const auto found = declared.find(variable.name);
+               if (found == declared.end()) continue;
+               if (found->second != variable.size) {
+                 refuse(cat("variable ", variable.name, " has ", variable.size,
+                            " bytes in the image, ", found->second, " in the bundle"));
+               }
+               declared.erase(found);
+             }
+             if (!declared.empty()) {
+               refuse(cat("variable ", declared.begin()->first, " is not in the image"));
+             }
+           });
+  }
+  return kernels;
+}
+
+// Bytes from the first to past the last element, strides counted in; 0 for an empty tensor.
+std::uint64_t reach_bytes(const TensorSpec& spec) {
+  if (spec.dims.size() > kMaxDims) refuse(cat("has more than ", kMaxDims, " dimensions"));
+  if (spec.strides.size() != spec.dims.size()) refuse("has not one stride for each dimension");
+  const bool empty = element_count(spec.dims) == 0;
+  std::uint64_t last = 0;
+  for (std::size_t i = 0; i < spec.dims.size(); ++i) {
+    if (spec.strides[i] < 0) refuse(cat("stride ", i, " is negative"));
+    if (empty) continue;
+    last = add(last,
+               multiply(static_cast<std::uint64_t>(spec.dims[i] - 1),
+                        static_cast<std::uint64_t>(spec.strides[i]), "its span"),
+               "its span");
+  }
+  if (empty) return 0;
+  const auto element_bits = static_cast<std::uint64_t>(bits(spec.dtype));
+  const std::uint64_t total = multiply(add(last, 1, "its span"), element_bits, "its span");
+  return total / 8 + (total % 8 != 0 ? 1 : 0);
+}
+
+void check_tensors(const Bundle& bundle) {
+  if (bundle.tensors.size() > kMaxTensors) refuse(cat("more than ", kMaxTensors, " tensors"));
+  struct Span {
+    std::uint32_t shape;
+    std::uint64_t begin, end;
+    std::size_t tensor;
+    auto key() const { return std::tie(shape, begin, end, tensor); }
+  };
+  std::vector<Span> spans;
+  std::vector<std::unordered_set<std::string_view>> names(bundle.shapes.size());
+  for (std::size_t i = 0; i < bundle.tensors.size(); ++i) {
+    const auto& tensor = bundle.tensors[i];
+    within([&] { return cat("tensor ", i); },
+           [&] {
+             if (tensor.shape >= bundle.shapes.size())
+               refuse(cat("shape ", tensor.shape, " is unknown"));
+             const auto& name = tensor.spec.name;
+             check_text("name", name, kNameBytes);
+             if (!is_identifier(name))
+               refuse("name is not letters, digits and _, a letter or _ first");
+             if (!names[tensor.shape].insert(name).second) {
+               refuse(cat("shape ", tensor.shape, " has two tensors with name ", name));
+             }
+             if (static_cast<int>(tensor.spec.dtype) >= kDTypeCount) {
+               refuse(cat("unknown dtype ", static_cast<int>(tensor.spec.dtype)));
+             }
+             if (tensor.role > Role::inout || tensor.role == Role::state) {
+               refuse(cat("unknown role ", static_cast<int>(tensor.role)));
+             }
+             const std::uint64_t size = reach_bytes(tensor.spec);
+             const auto alignment =
+                 static_cast<std::uint64_t>(std::max(bits(tensor.spec.dtype) / 8, 1));
+             if (tensor.address % alignment != 0)
+               refuse("address is no multiple of its element's size");
+             const std::size_t region = region_of(bundle.regions, tensor.address, size, name);
+             if (bundle.regions[region].role != tensor.role) {
+               refuse(cat("lies in region ", region, ", which has another role"));
+             }
+             if (size != 0)
+               spans.push_back({tensor.shape, tensor.address, tensor.address + size, i});
+           });
+  }
+  // Two names for the same bytes: filling one would change the other behind the judge's back.
+  std::sort(spans.begin(), spans.end(),
+            [](const Span& a, const Span& b) { return a.key() < b.key(); });
+  for (std::size_t i = 1; i < spans.size(); ++i) {
+    if (spans[i].shape == spans[i - 1].shape && spans[i].begin < spans[i - 1].end) {
+      refuse(cat("tensor ", spans[i].tensor, ": overlaps tensor ", spans[i - 1].tensor));
+    }
+  }
+}
+
+}  // namespace
+
+void validate(const Bundle& bundle, const BundleLimits& limits) {
+  within([] { return "section provenance"; }, [&] { check_provenance(bundle.provenance); });
+  within([] { return "section regions"; },
+         [&] { check_regions(bundle.regions, limits.memory_bytes); });
+  std::vector<KernelNames> kernels;
+  within([] { return "section modules"; }, [&] { kernels = check_modules(bundle); });
+
+  within([] { return "section shapes"; },
+         [&] {
+           if (bundle.shapes.empty()) refuse("no shape");
+           if (bundle.shapes.size() > kMaxShapes) refuse(cat("more than ", kMaxShapes, " shapes"));
+           std::unordered_set<std::string_view> names;
+           std::uint64_t nodes = 0;
+           for (std::size_t i = 0; i < bundle.shapes.size(); ++i) {
+             const auto& shape = bundle.shapes[i];
+             within([&] { return cat("shape ", i); },
+                    [&] {
+                      check_name("name", shape.name, kNameBytes);
+                      if (!names.insert(shape.name).second)
+                        refuse(cat("name ", shape.name, " is there twice"));
+                      nodes += shape.graph.nodes.size();
+                      if (nodes > limits.nodes)
+                        refuse(cat("more than ", limits.nodes, " nodes in all"));
+                    });
+           }
+         });
+  within([] { return "section tensors"; }, [&] { check_tensors(bundle); });
+  within([] { return "section shapes"; },
+         [&] {
+           std::vector<std::size_t> written(bundle.shapes.size());
+           for (const auto& tensor : bundle.tensors) {
+             if (tensor.role != Role::input) ++written[tensor.shape];
+           }
+           for (std::size_t i = 0; i < bundle.shapes.size(); ++i) {
+             const auto& shape = bundle.shapes[i];
+             within([&] { return cat("shape ", shape.name); },
+                    [&] {
+                      check_graph(bundle, shape.graph, kernels);
+                      if (shape.output_hashes.size() != written[i]) {
+                        refuse(cat(shape.output_hashes.size(), " output_hashes for ", written[i],
+                                   " tensors that are written"));
+                      }
+                    });
+           }
+         });
+
+  within([] { return "section limits"; },
+         [&] {
+           std::uint64_t seen = 0;
+           for (const auto& limit : bundle.limits) {
+             if (limit.id > 6)
+               refuse(cat("unknown limit ", limit.id));  // CU_LIMIT_PERSISTING_L2_...
+             if ((seen >> limit.id & 1) != 0) refuse(cat("limit ", limit.id, " is there twice"));
+             seen |= std::uint64_t{1} << limit.id;
+           }
+         });
+}
+
+}  // namespace kjudge
