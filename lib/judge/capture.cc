@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/stat.h>
+
+#include <csignal>
+#include <utility>
+
+#include "judge/agreement.h"
+#include "judge/capture_protocol.h"
+#include "judge/interrupt.h"
+#include "judge/pipeline.h"
+#include "process.h"
+#include "store/random.h"
+#include "store/submission_files.h"
+
+namespace kjudge {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kStatusLimit = 4u << 20;
+// Beyond prepare and capture: starting Python, the export of memory to the bundle.
+constexpr double kExportSeconds = 120;
+
+// A submission's failure found by kjudge itself while it captures.
+struct CaptureFailure {
+  Verdict verdict;
+  std::string message;
+};
+
+std::map<std::string, std::string> child_environment(const Driver& driver) {
+  const fs::path library = library_directory();
+  return {{"KJUDGE_DRIVER", std::string(name(driver.kind))},
+          {"KJUDGE_DRIVER_LIBRARY", driver.library.string()},
+          {"KJUDGE_LIBRARY_DIR", library.string()},
+          {"PYTHONDONTWRITEBYTECODE", "1"},
+          {"KERNELS_TOKEN", ""}};  // the contestant's own code must not need it: it is a secret
+}
+
+// The challenge's folder is its author's and trusted: taken as it is, one entry file chosen.
+std::string copy_challenge(const Challenge& challenge, const fs::path& to) {
+  fs::copy(challenge.folder, to, fs::copy_options::recursive);
+  return challenge.sha256;
+}
+
+void run_build(const Driver& driver, const Challenge& challenge, const fs::path& folder,
+               CaptureOutcome& outcome) {
+  const fs::path script = folder / "build.sh";
+  if (!fs::exists(script)) return;
+  ChildOptions child;
+  child.directory = folder;
+  child.environment = child_environment(driver);
+  const bool executable =
+      (fs::status(script).permissions() & fs::perms::owner_exec) != fs::perms::none;
+  child.program = executable ? script : fs::path("/bin/sh");
+  if (!executable) child.arguments = {script.string()};
+
+  const auto built = run_to_end(child, std::chrono::duration<double>(challenge.limits.build_s),
+                                challenge.limits.output_bytes, check_interrupt);
+  outcome.phases.push_back({"build", built.seconds});
+  if (!built.output.empty()) outcome.log += "--- build.sh\n" + built.output;
+  if (!built.status) {
+    throw CaptureFailure{Verdict::timeout, cat("build.sh did not end within its limit of ",
+                                               static_cast<int>(challenge.limits.build_s),
+                                               " s; build less, or ship what takes long")};
+  }
+  if (!built.status->ok()) {
+    throw CaptureFailure{Verdict::build_error, cat("build.sh failed: ", describe(*built.status),
+                                                   "; its output is in the log")};
+  }
+}
+
+// What the status file, or its absence, says about how the capture process ended.
+CaptureStatus read_status(const CaptureFiles& files, const Finished& finished,
+                          const Challenge& challenge) {
+  if (!finished.status) {
+    const ChallengeLimits& limits = challenge.limits;
+    throw CaptureFailure{Verdict::timeout,
+                         cat("the capture did not end within ", static_cast<int>(limits.prepare_s),
+                             " s for prepare and ", static_cast<int>(limits.capture_s),
+                             " s for kernel_fn of all shapes; look for an endless loop, or do less "
+                             "work on the host")};
+  }
+  const ExitStatus& exit = *finished.status;
+  if (exit.signal == SIGKILL) {
+    throw CaptureFailure{
+        Verdict::out_of_memory,
+        "the capture process was killed by SIGKILL, which is how the system ends a "
+        "process that takes too much memory; allocate less in prepare"};
+  }
+  std::error_code error;
+  // A status from a process that died afterwards still says what went wrong, but never accepts.
+  if (fs::is_regular_file(fs::symlink_status(files.status, error))) {
+    try {
+      CaptureStatus status = parse_capture_status(read_file(files.status, kStatusLimit));
+      if (status.verdict != Verdict::accepted || exit.ok()) return status;
+    } catch (const Error& bad) {
+      throw CaptureFailure{Verdict::refused, cat("the capture's status file was tampered with (",
+                                                 bad.what(), "); only kjudge may write it")};
+    }
+  }
+  throw CaptureFailure{
+      Verdict::runtime_error,
+      cat("the capture process ended early: ", describe(exit),
+          exit.signal != 0
+              ? "; a wrong memory access in host code is the usual cause: run it under a debugger "
+                "with 'kjudge selftest --eager'"
+              : "; the submission must not end the process itself")};
+}
+
+void check_step_limits(const CaptureSeconds& seconds, const ChallengeLimits& limits) {
+  const double prepare = seconds.import.value_or(0) + seconds.prepare.value_or(0);
+  if (prepare > limits.prepare_s) {
+    throw CaptureFailure{
+        Verdict::timeout,
+        cat("import and prepare took ", static_cast<int>(prepare), " s, more than the limit of ",
+            static_cast<int>(limits.prepare_s), " s")};
+  }
+  if (seconds.capture.value_or(0) > limits.capture_s) {
+    throw CaptureFailure{
+        Verdict::timeout,
+        cat("kernel_fn of all shapes took ", static_cast<int>(*seconds.capture),
+            " s, more than the limit of ", static_cast<int>(limits.capture_s), " s")};
+  }
+}
+
+void validate_bundle(const CaptureFiles& files, const Challenge& challenge,
+                     const CaptureOptions& options, CaptureOutcome& outcome) {
+  std::error_code error;
+  if (!fs::is_regular_file(fs::symlink_status(files.bundle, error))) {
+    throw CaptureFailure{Verdict::refused, "the capture left no bundle"};
+  }
+  BundleLimits limits;
+  if (challenge.limits.memory_bytes != 0) limits.memory_bytes = challenge.limits.memory_bytes;
+  try {
+    const BundleReader reader(files.bundle, limits);
+    check_agreement(
+        reader.bundle(), challenge, options.only_shape,
+        options.role == CaptureRole::reference ? Outputs::as_expected : Outputs::as_submitted);
+    outcome.peak_bytes = reader.bundle().provenance.peak_bytes;
+  } catch (const Error& bad) {
+    if (bad.fault() != Fault::malformed) throw;
+    throw CaptureFailure{Verdict::refused, cat("the recording is not valid: ", bad.what())};
+  }
+}
+
+void run_capture(const Driver& driver, const Challenge& challenge, const CaptureOptions& options,
+                 const CaptureFiles& files, CaptureOutcome& outcome) {
+  // Made-up inputs follow from the role alone, so that the same code gives the same recording.
+  const std::uint64_t seed =
+      input_key("made up", challenge.sha256, "", 0, std::string(name(options.role))) >> 1;
+  write_file_atomically(files.request, capture_request(challenge, options, files, seed));
+
+  const fs::path library = library_directory();
+  const fs::path recorder = library / "libkjudge_recorder.so";
+  ChildOptions child;
+  child.program = "/usr/bin/env";
+  child.arguments = {"python3", (library / "harness" / "capture.py").string(),
+                     files.request.string()};
+  child.directory = files.submission.parent_path();
+  child.environment = child_environment(driver);
+  child.environment["LD_PRELOAD"] = recorder.string();
+  child.environment["KJUDGE_RECORDER"] = recorder.string();
+
+  const double limit = challenge.limits.prepare_s + challenge.limits.capture_s + kExportSeconds;
+  const auto finished = run_to_end(child, std::chrono::duration<double>(limit),
+                                   challenge.limits.output_bytes, check_interrupt);
+  if (!finished.output.empty()) outcome.log += finished.output;
+
+  const CaptureStatus status = read_status(files, finished, challenge);
+  const CaptureSeconds& seconds = status.seconds;
+  for (const auto& [step, spent] :
+       {std::pair("import", seconds.import), std::pair("prepare", seconds.prepare),
+        std::pair("capture", seconds.capture), std::pair("export", seconds.export_)}) {
+    if (spent) outcome.phases.push_back({step, *spent});
+  }
+  if (!status.traceback.empty()) outcome.log += status.traceback + "\n";
+  if (status.verdict != Verdict::accepted) {
+    throw CaptureFailure{status.verdict, status.rule.empty()
+                                             ? status.message
+                                             : cat(status.rule, ": ", status.message)};
+  }
+  check_step_limits(status.seconds, challenge.limits);
+  if (!options.eager) validate_bundle(files, challenge, options, outcome);
+}
+
+}  // namespace
+
+std::string_view name(CaptureRole role) {
+  switch (role) {
+    case CaptureRole::submission:
+      return "submission";
+    case CaptureRole::baseline:
+      return "baseline";
+    case CaptureRole::reference:
+      return "reference";
+  }
+  return "unknown";
+}
+
+CaptureOutcome capture(const Driver& driver, const Challenge& challenge,
+                       const CaptureOptions& options) {
+  CaptureOutcome outcome;
+  const TempDir work("kjudge-capture");
+  const fs::path folder = work.path() / "submission";
+  const CaptureFiles files{folder / cat(name(options.role), ".py"), work.path() / "request.json",
+                           work.path() / "status.json", work.path() / "bundle.kjb"};
+  try {
+    if (options.role == CaptureRole::submission) {
+      try {
+        outcome.sha256 =
+            copy_submission(options.submission, folder, challenge.limits.submission_bytes).sha256;
+      } catch (const Error& error) {
+        if (error.fault() != Fault::submission) throw;
+        throw CaptureFailure{Verdict::refused, error.what()};
+      }
+      run_build(driver, challenge, folder, outcome);
+    } else {
+      outcome.sha256 = copy_challenge(challenge, folder);
+    }
+    run_capture(driver, challenge, options, files, outcome);
+  } catch (const CaptureFailure& failure) {
+    outcome.verdict = failure.verdict;
+    outcome.message = failure.message;
+    return outcome;
+  }
+  if (!options.eager) {
+    // Another file system perhaps: copied under a temporary name beside the target, then renamed.
+    const fs::path temporary = options.bundle.string() + "." + random_hex(6) + ".tmp";
+    try {
+      fs::copy_file(files.bundle, temporary);
+      fs::rename(temporary, options.bundle);
+    } catch (const fs::filesystem_error& error) {
+      std::error_code ignored;
+      fs::remove(temporary, ignored);
+      throw Error(Fault::host, cat(options.bundle.string(), ": ", error.code().message()));
+    }
+  }
+  outcome.verdict = Verdict::accepted;
+  return outcome;
+}
+
+}  // namespace kjudge

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/capture_protocol.h"
+
+#include "error.h"
+#include "json.h"
+
+namespace kjudge {
+namespace {
+
+Json text(std::string_view value) { return Json{std::string(value)}; }
+
+Json number(std::integral auto value) { return Json{static_cast<std::int64_t>(value)}; }
+
+std::string_view name(FillKind kind) {
+  switch (kind) {
+    case fill_constant:
+      return "constant";
+    case fill_uniform:
+      return "uniform";
+    case fill_normal:
+      return "normal";
+    case fill_integers:
+      return "integers";
+    case fill_bits:
+      break;
+  }
+  throw Error(Fault::bug, "a generator of no kind that a challenge may name");
+}
+
+Json::Object tensor_request(const TensorSpec& tensor) {
+  Json::List dims;
+  for (std::int64_t dim : tensor.dims) dims.push_back(number(dim));
+  return {{"name", text(tensor.name)}, {"dtype", text(name(tensor.dtype))}, {"dims", Json{dims}}};
+}
+
+Json shape_request(const Shape& shape, CaptureRole role) {
+  Json::Object dims, scalars;
+  for (const auto& [dim, size] : shape.dims) dims.push_back({dim, number(size)});
+  for (const Scalar& scalar : shape.scalars) {
+    scalars.push_back(
+        {scalar.name, std::visit([](auto value) { return Json{value}; }, scalar.value)});
+  }
+  // The made-up inputs are drawn as those of the first regime are, from another seed.
+  KJ_CHECK(!shape.regimes.empty() && shape.regimes[0].generators.size() == shape.inputs.size());
+  Json::List inputs, outputs;
+  for (std::size_t i = 0; i < shape.inputs.size(); ++i) {
+    const Generator& generator = shape.regimes[0].generators[i];
+    Json::Object input = tensor_request(shape.inputs[i].tensor);
+    input.push_back({"inout", Json{shape.inputs[i].inout}});
+    input.push_back({"generator", Json{Json::Object{{"kind", text(name(generator.kind))},
+                                                    {"a", Json{generator.a}},
+                                                    {"b", Json{generator.b}}}}});
+    inputs.push_back(Json{std::move(input)});
+  }
+  for (const OutputSpec& output : shape.outputs) {
+    TensorSpec tensor = output.tensor;
+    if (role == CaptureRole::reference) tensor.dtype = output.expected_dtype;
+    outputs.push_back(Json{tensor_request(tensor)});
+  }
+  return Json{Json::Object{{"name", text(shape.name)},
+                           {"timed", Json{shape.timed}},
+                           {"arch", text(shape.arch)},
+                           {"dtype", text(shape.dtype)},
+                           {"dims", Json{std::move(dims)}},
+                           {"scalars", Json{std::move(scalars)}},
+                           {"inputs", Json{std::move(inputs)}},
+                           {"outputs", Json{std::move(outputs)}}}};
+}
+
+Kind<double> seconds_kind() { return number_kind(0, 1e6); }
+
+const FieldTable<CaptureSeconds>& seconds_table() {
+  using S = CaptureSeconds;
+  static const FieldTable<S> table({
+      optional("import", &S::import, seconds_kind(), "of the submission's module"),
+      optional("prepare", &S::prepare, seconds_kind(), "prepare(ctx)"),
+      optional("capture", &S::capture, seconds_kind(), "kernel_fn of all shapes"),
+      optional("export", &S::export_, seconds_kind(), "writing the bundle"),
+  });
+  return table;
+}
+
+const FieldTable<CaptureStatus>& status_table() {
+  using S = CaptureStatus;
+  static const FieldTable<S> table({
+      format_field<S>("kjudge-capture-status/1"),
+      required("verdict", &S::verdict,
+               word_kind<Verdict>({{"accepted", Verdict::accepted},
+                                   {"build_error", Verdict::build_error},
+                                   {"runtime_error", Verdict::runtime_error},
+                                   {"refused", Verdict::refused},
+                                   {"out_of_memory", Verdict::out_of_memory}}),
+               "accepted: there is a bundle"),
+      optional("rule", &S::rule, line_kind(0, 256), "that a refused submission broke"),
+      optional("message", &S::message, text_kind(), "for the contestant"),
+      optional("traceback", &S::traceback, text_kind(), "the contestant's frames"),
+      optional("seconds", &S::seconds, object_kind(seconds_table()), "wall time by step"),
+  });
+  return table;
+}
+
+}  // namespace
+
+std::string capture_request(const Challenge& challenge, const CaptureOptions& options,
+                            const CaptureFiles& files, std::uint64_t seed) {
+  Json::List shapes;
+  for (const Shape& shape : challenge.shapes) {
+    if (!options.only_shape.empty() && shape.name != options.only_shape) continue;
+    shapes.push_back(shape_request(shape, options.role));
+  }
+  return print_json(Json{Json::Object{
+      {"format", text("kjudge-capture/1")},
+      {"submission", text(files.submission.string())},
+      {"bundle", text(files.bundle.string())},
+      {"status", text(files.status.string())},
+      {"role", text(name(options.role))},
+      {"device", number(options.device)},
+      {"seed", number(seed)},
+      {"eager", Json{options.eager}},
+      {"challenge",
+       Json{Json::Object{{"name", text(challenge.name)}, {"version", number(challenge.version)}}}},
+      {"limits", Json{Json::Object{{"memory_bytes", number(challenge.limits.memory_bytes)}}}},
+      {"shapes", Json{std::move(shapes)}}}});
+}
+
+CaptureStatus parse_capture_status(std::string_view bytes) {
+  const Json json = parse_json(bytes, "status.json", Fault::malformed, {.depth = 4, .values = 64});
+  return status_table().read(JsonCursor(json, "status.json", Fault::malformed));
+}
+
+}  // namespace kjudge

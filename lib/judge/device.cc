@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/device.h"
+
+#include <algorithm>
+#include <array>
+
+namespace kjudge {
+namespace {
+
+std::string uuid_text(const CUuuid& uuid) {
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text = "GPU-";
+  for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    const auto byte = static_cast<unsigned char>(uuid.bytes[i]);
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+int attribute(const Driver& driver, CUdevice device, CUdevice_attribute id) {
+  int value = 0;
+  KJ_DRIVER(driver, cuDeviceGetAttribute(&value, id, device));
+  return value;
+}
+
+}  // namespace
+
+DeviceIdentity identify(const Driver& driver, int device) {
+  int count = 0;
+  KJ_DRIVER(driver, cuDeviceGetCount(&count));
+  if (device < 0 || device >= count) {
+    throw Error(Fault::usage, cat("device ", device, ": the ", name(driver.kind), " driver has ",
+                                  count, count == 1 ? " device" : " devices"));
+  }
+  CUdevice handle = 0;
+  KJ_DRIVER(driver, cuDeviceGet(&handle, device));
+  std::array<char, 256> text{};
+  KJ_DRIVER(driver, cuDeviceGetName(text.data(), static_cast<int>(text.size()), handle));
+  int version = 0;
+  KJ_DRIVER(driver, cuDriverGetVersion(&version));
+
+  DeviceIdentity identity;
+  identity.name = text.data();
+  identity.driver = cat(name(driver.kind), " ", version / 1000, ".", version % 1000 / 10);
+  if (driver.kind == DriverKind::host) {
+    identity.arch = "x86_64";
+    identity.trust = "process";
+    return identity;
+  }
+  CUuuid uuid{};
+  KJ_DRIVER(driver, cuDeviceGetUuid(&uuid, handle));
+  identity.name += " " + uuid_text(uuid);
+  identity.arch =
+      cat("sm_", attribute(driver, handle, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+          attribute(driver, handle, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+  identity.trust = "device";
+  return identity;
+}
+
+const Driver& open_driver(const std::string& choice, const Challenge& challenge) {
+  if (choice == "cuda") return Driver::open(DriverKind::cuda);
+  if (choice == "host") return Driver::open(DriverKind::host);
+  if (choice != "auto") {
+    throw Error(Fault::usage, cat("--driver ", choice, ": expected auto, cuda or host"));
+  }
+  const auto for_processor = [](const Shape& shape) { return shape.arch == "x86_64"; };
+  const bool any_host =
+      std::any_of(challenge.shapes.begin(), challenge.shapes.end(), for_processor);
+  const bool any_gpu =
+      !std::all_of(challenge.shapes.begin(), challenge.shapes.end(), for_processor);
+  if (any_gpu && cuda_available()) return Driver::open(DriverKind::cuda);
+  if (any_host) return Driver::open(DriverKind::host);
+  throw Error(Fault::device,
+              cat("challenge ", challenge.name,
+                  ": all its shapes are for GPUs and no CUDA driver with a device was found; run "
+                  "'kjudge doctor', or choose a challenge with shapes for x86_64"));
+}
+
+}  // namespace kjudge

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "file.h"
+
+namespace kjudge {
+
+// One evaluation at a time on a device, from the capture to the last replay, over all users of the
+// machine. Held as a name in the abstract socket namespace: it leaves no file, needs no permission,
+// and the kernel frees it however the holder ends.
+class DeviceLock {
+ public:
+  // Waits while another process has the device named `device`; `waiting` is called about five times
+  // a second meanwhile and may throw.
+  DeviceLock(const std::string& device, const std::function<void()>& waiting);
+
+ private:
+  Fd socket_;
+};
+
+}  // namespace kjudge

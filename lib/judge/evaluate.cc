@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "judge/agreement.h"
+#include "judge/device.h"
+#include "judge/device_lock.h"
+#include "judge/interrupt.h"
+#include "judge/pipeline.h"
+#include "judge/version.h"
+#include "sha256.h"
+#include "store/random.h"
+#include "store/results.h"
+
+namespace kjudge {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string host_name() {
+  std::array<char, 256> text{};
+  if (::gethostname(text.data(), text.size() - 1) != 0) return "unknown";
+  return text.data();
+}
+
+Evaluation begin_evaluation(const DeviceIdentity& device, const Challenge& challenge,
+                            const std::string& submission, ReplayOptions& replay) {
+  if (replay.evaluation.empty()) replay.evaluation = random_uuid();
+  if (replay.secret.empty()) replay.secret = random_hex(32);
+  if (replay.order_seed == 0) replay.order_seed = random_u64();
+
+  Evaluation evaluation;
+  evaluation.id = replay.evaluation;
+  evaluation.challenge = challenge.name;
+  evaluation.challenge_version = challenge.version;
+  evaluation.challenge_sha256 = challenge.sha256;
+  evaluation.submission = submission;
+  evaluation.kjudge_version = kVersion;
+  evaluation.driver = device.driver;
+  evaluation.device = device.name;
+  evaluation.arch = device.arch;
+  evaluation.trust = device.trust;
+  evaluation.node = host_name();
+  evaluation.started = utc_now();
+  evaluation.cache = challenge.cache;
+  return evaluation;
+}
+
+void require_shape(const Challenge& challenge, const std::string& only_shape) {
+  if (only_shape.empty()) return;
+  std::string names;
+  for (const Shape& shape : challenge.shapes) {
+    if (shape.name == only_shape) return;
+    names += cat(names.empty() ? "" : ", ", shape.name);
+  }
+  throw Error(Fault::usage, cat("shape ", only_shape, ": challenge ", challenge.name,
+                                " has no such shape here; it has ", names));
+}
+
+DeviceLock lock_device(const DeviceIdentity& device, int number, const ReportProgress& progress) {
+  return DeviceLock(cat(device.driver, " ", number, " ", device.name), [&] {
+    check_interrupt();
+    if (progress) progress({"waiting for another evaluation on this device", "", 0});
+  });
+}
+
+// The bundle at `path`, held to the challenge. A cached one that another version of kjudge wrote,
+// or that a crash left, is an error of the caller's to act on.
+BundleReader open_bundle(const fs::path& path, const Challenge& challenge,
+                         const std::string& only_shape, CaptureRole role) {
+  BundleReader reader(path);
+  try {
+    check_agreement(reader.bundle(), challenge, only_shape,
+                    role == CaptureRole::reference ? Outputs::as_expected : Outputs::as_submitted);
+  } catch (Error& error) {
+    throw error.context(path.string());
+  }
+  return reader;
+}
+
+ReportProgress interruptible(const ReportProgress& report) {
+  return [report](const Progress& now) {
+    check_interrupt();
+    if (report) report(now);
+  };
+}
+
+void judge_error(Evaluation& evaluation, const std::string& message) {
+  evaluation.verdict = Verdict::judge_error;
+  evaluation.message = message;
+}
+
+}  // namespace
+
+fs::path challenge_bundle(const Driver& driver, const Challenge& challenge, CaptureRole role,
+                          const fs::path& cache, int device) {
+  const DeviceIdentity identity = identify(driver, device);
+  const std::string key =
+      sha256_hex(cat(challenge.sha256, "\n", identity.arch, "\n", identity.driver, "\n",
+                     identity.name, "\n", kVersion, "\n", kCommit));
+  const fs::path path =
+      cache / cat(challenge.name, "-", name(role), "-", key.substr(0, 16), ".kjb");
+  if (fs::exists(path)) {
+    try {
+      open_bundle(path, challenge, "", role);
+      return path;
+    } catch (const Error& error) {
+      if (error.fault() != Fault::malformed) throw;  // else: captured again below
+    }
+  }
+  CaptureOptions options;
+  options.role = role;
+  options.bundle = path;
+  options.device = device;
+  const CaptureOutcome outcome = capture(driver, challenge, options);
+  if (outcome.verdict != Verdict::accepted) {
+    throw Error(Fault::package, cat((challenge.folder / cat(name(role), ".py")).string(), ": ",
+                                    name(outcome.verdict), ": ", outcome.message,
+                                    outcome.log.empty() ? "" : "\n", outcome.log));
+  }
+  return path;
+}
+
+Evaluation evaluate(const Driver& driver, const Challenge& whole, const EvaluateOptions& options,
+                    const ReportProgress& report) {
+  const DeviceIdentity device = identify(driver, options.replay.device);
+  const Challenge challenge = for_arch(whole, device.arch);
+  require_shape(challenge, options.replay.only_shape);
+  ReplayOptions replay = options.replay;
+  Evaluation evaluation = begin_evaluation(device, challenge, options.submission.string(), replay);
+  const ReportProgress progress = interruptible(report);
+
+  const TempDir work("kjudge-evaluation");
+  try {
+    const DeviceLock lock = lock_device(device, replay.device, progress);
+    CaptureOptions capture_options;
+    capture_options.submission = options.submission;
+    capture_options.bundle = work.path() / "submission.kjb";
+    capture_options.only_shape = replay.only_shape;
+    capture_options.device = replay.device;
+    capture_options.eager = options.eager;
+
+    progress({"capturing", "", 0});
+    const CaptureOutcome outcome = capture(driver, challenge, capture_options);
+    evaluation.submission_sha256 = outcome.sha256;
+    evaluation.phases = outcome.phases;
+    evaluation.log = outcome.log;
+    evaluation.verdict = outcome.verdict;
+    evaluation.message = outcome.message;
+    evaluation.peak_bytes = outcome.peak_bytes;
+    if (outcome.verdict != Verdict::accepted || options.eager) return evaluation;
+    if (!options.keep_bundle.empty()) {
+      fs::copy_file(capture_options.bundle, options.keep_bundle,
+                    fs::copy_options::overwrite_existing);
+    }
+
+    progress({"capturing the reference", "", 0});
+    const auto reference = open_bundle(
+        challenge_bundle(driver, challenge, CaptureRole::reference, options.cache, replay.device),
+        challenge, replay.only_shape, CaptureRole::reference);
+    progress({"capturing the baseline", "", 0});
+    const auto baseline = open_bundle(
+        challenge_bundle(driver, challenge, CaptureRole::baseline, options.cache, replay.device),
+        challenge, replay.only_shape, CaptureRole::baseline);
+    const BundleReader submission(capture_options.bundle);
+    measure(driver, challenge, reference, baseline, submission, replay, progress, evaluation);
+  } catch (const Error& error) {
+    if (error.fault() == Fault::usage || error.fault() == Fault::package) throw;
+    judge_error(evaluation, error.what());
+  } catch (const fs::filesystem_error& error) {
+    judge_error(evaluation, error.what());
+  }
+  return evaluation;
+}
+
+Evaluation replay_bundles(const Driver& driver, const Challenge& whole,
+                          const ReplayBundles& bundles, const fs::path& cache,
+                          const ReplayOptions& options, const ReportProgress& report) {
+  const DeviceIdentity device = identify(driver, options.device);
+  const Challenge challenge = for_arch(whole, device.arch);
+  require_shape(challenge, options.only_shape);
+  const ReportProgress progress = interruptible(report);
+  const auto opened = [&](const fs::path& given, CaptureRole role) {
+    return open_bundle(
+        given.empty() ? challenge_bundle(driver, challenge, role, cache, options.device) : given,
+        challenge, options.only_shape, role);
+  };
+  const auto submission = opened(bundles.submission, CaptureRole::submission);
+  const DeviceLock lock = lock_device(device, options.device, progress);
+  const auto reference = opened(bundles.reference, CaptureRole::reference);
+  const auto baseline = opened(bundles.baseline, CaptureRole::baseline);
+
+  ReplayOptions replay = options;
+  Evaluation evaluation = begin_evaluation(device, challenge, bundles.submission.string(), replay);
+  evaluation.submission_sha256 = sha256_hex(read_file(bundles.submission, std::size_t{1} << 40));
+  evaluation.peak_bytes = submission.bundle().provenance.peak_bytes;
+  try {
+    measure(driver, challenge, reference, baseline, submission, replay, progress, evaluation);
+  } catch (const Error& error) {
+    judge_error(evaluation, error.what());
+  }
+  return evaluation;
+}
+
+}  // namespace kjudge

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/queue.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "error.h"
+#include "judge/interrupt.h"
+#include "judge/report.h"
+#include "score/score.h"
+#include "store/random.h"
+
+namespace kjudge {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> waiting_in(const fs::path& from) {
+  if (!fs::is_directory(from)) {
+    throw Error(Fault::usage, cat(from.string(), ": no folder of submissions"));
+  }
+  std::vector<fs::path> found;
+  for (const auto& item : fs::directory_iterator(from)) {
+    const bool file = item.is_regular_file() && item.path().extension() == ".py";
+    const bool folder = item.is_directory() && fs::exists(item.path() / "submission.py");
+    if (file || folder) found.push_back(item.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void enqueue(ResultsDirectory& results, const Challenge& challenge, const fs::path& from,
+             const ReportLine& line) {
+  const auto present = results.submissions(line);
+  for (const fs::path& path : waiting_in(from)) {
+    check_interrupt();
+    const std::string run = path.extension() == ".py" ? path.stem() : path.filename();
+    try {
+      results.add(path, run, challenge.limits.submission_bytes, present);
+    } catch (const Error& error) {
+      if (error.fault() != Fault::submission) throw;
+      line(cat(path.filename().string(), ": refused: ", error.what()));
+    }
+  }
+}
+
+bool is_judged(const StoredSubmission& submission, const ReportLine& line) {
+  try {
+    const auto latest = latest_evaluation(submission);
+    return latest && latest->verdict != Verdict::judge_error;
+  } catch (const Error& error) {
+    line(error.what());
+    return true;  // a bad file is for a person to look at, not for a second verdict
+  }
+}
+
+Evaluation judge_one(const Driver& driver, const Challenge& challenge, const QueueOptions& options,
+                     StoredSubmission& submission, const ReportProgress& progress) {
+  NewEvaluation folder(submission);
+  EvaluateOptions evaluate_options;
+  evaluate_options.submission = submission.folder / "files";
+  evaluate_options.cache = options.cache;
+  evaluate_options.keep_bundle = folder.folder() / "bundle.kjb";
+  evaluate_options.replay = options.replay;
+  Evaluation evaluation;
+  for (int attempt = 1; attempt <= options.attempts; ++attempt) {
+    evaluation = evaluate(driver, challenge, evaluate_options, progress);
+    if (evaluation.verdict != Verdict::judge_error) break;
+  }
+  evaluation.submission = submission.identity.name;
+  folder.commit(submission, evaluation);
+  return evaluation;
+}
+
+}  // namespace
+
+std::optional<std::vector<JudgedSubmission>> judge_queue(const Driver& driver,
+                                                         const Challenge& challenge,
+                                                         const QueueOptions& options,
+                                                         const ReportLine& line,
+                                                         const ReportProgress& progress) {
+  auto results = ResultsDirectory::lock(options.results);
+  if (!results) return std::nullopt;
+  if (!options.from.empty()) enqueue(*results, challenge, options.from, line);
+
+  auto submissions = results->submissions(line);
+  std::erase_if(submissions, [&](const auto& submission) { return is_judged(submission, line); });
+  std::vector<JudgedSubmission> judged;
+  for (StoredSubmission& submission : submissions) {
+    check_interrupt();
+    const std::string label = cat(submission.identity.number, " ", submission.identity.run, ": ");
+    const Evaluation evaluation =
+        judge_one(driver, challenge, options, submission, [&](const Progress& now) {
+          if (progress) progress({label + now.step, now.shape, now.done});
+        });
+    line(label + summary(evaluation));
+    judged.push_back({submission.identity, evaluation});
+  }
+  return judged;
+}
+
+std::vector<Entry> collect_entries(const ResultsDirectory& results, const ReportLine& line) {
+  struct Found {
+    SubmissionIdentity identity;
+    Evaluation evaluation;
+  };
+  std::vector<Found> all;
+  for (const StoredSubmission& submission : results.submissions(line)) {
+    try {
+      if (auto evaluation = latest_evaluation(submission)) {
+        all.push_back({submission.identity, std::move(*evaluation)});
+      }
+    } catch (const Error& error) {
+      line(error.what());
+    }
+  }
+  const auto terms = [](const Evaluation& evaluation) {
+    return std::tie(evaluation.challenge, evaluation.challenge_version, evaluation.arch,
+                    evaluation.method);
+  };
+  const auto newest = std::max_element(all.begin(), all.end(), [](const Found& a, const Found& b) {
+    return a.evaluation.started < b.evaluation.started;
+  });
+  std::map<std::string, Entry> best;  // by run
+  for (const Found& found : all) {
+    const std::string submission_name = std::to_string(found.identity.number);
+    if (terms(found.evaluation) != terms(newest->evaluation)) {
+      line(
+          cat("submission ", submission_name,
+              ": judged for another challenge, version, arch or method; left out of this ranking"));
+      continue;
+    }
+    const Entry entry{submission_name, found.identity.run, score(found.evaluation)};
+    if (!entry.score.ranked) continue;
+    const auto [at, first] = best.try_emplace(entry.run, entry);
+    if (!first && entry.score.speedup > at->second.score.speedup) at->second = entry;
+  }
+  std::vector<Entry> entries;
+  for (auto& [run, entry] : best) entries.push_back(std::move(entry));
+  return entries;
+}
+
+}  // namespace kjudge

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/report.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace kjudge {
+namespace {
+
+template <class... Values>
+std::string formatted(const char* format, Values... values) {
+  std::array<char, 128> text{};
+  std::snprintf(text.data(), text.size(), format, values...);
+  return text.data();
+}
+
+// Characters, not bytes: UTF-8 continuation bytes take no column.
+std::size_t columns(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
+}
+
+std::string interval_text(const Interval& interval) {
+  return formatted("[%.3f, %.3f]", interval.low, interval.high);
+}
+
+std::string indented(std::string_view text, std::string_view margin) {
+  std::string lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines += cat(margin, text.substr(0, end), "\n");
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+std::string failure_text(const CheckFailure& failure) {
+  std::string position;
+  for (std::int64_t index : failure.first_position)
+    position += cat(position.empty() ? "" : ", ", index);
+  std::string text = cat("output ", failure.output, ", check ", failure.check, ", regime ",
+                         failure.regime, ", round ", failure.round, ", pair ", failure.pair, ": ",
+                         failure.mismatched, " of ", failure.elements, " elements");
+  text += formatted("; first at [%s]: got %.9g, expected %.9g", position.c_str(), failure.out,
+                    failure.expected);
+  text +=
+      formatted("; worst absolute error %.3g, relative %.3g", failure.worst_abs, failure.worst_rel);
+  if (failure.nonfinite > 0)
+    text += cat("; ", failure.nonfinite, " NaN or infinity on one side only");
+  if (failure.unwritten > 0) text += cat("; ", failure.unwritten, " never written");
+  return text;
+}
+
+Json text_json(std::string_view text) { return Json{std::string(text)}; }
+
+Json interval_json(const Interval& interval) {
+  return Json{Json::List{Json{interval.low}, Json{interval.high}}};
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string safe;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    // C1 controls are 0xc2 0x80 to 0xc2 0x9f in UTF-8.
+    const bool c1 =
+        byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    if (c1) ++i;
+    const bool control = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f;
+    if (c1 || control) {
+      safe += '?';
+    } else {
+      safe += text[i];
+    }
+  }
+  return safe;
+}
+
+std::string duration_text(double ns) {
+  for (const auto& [unit, size] :
+       {std::pair("s", 1e9), std::pair("ms", 1e6), std::pair("us", 1e3)}) {
+    if (ns >= size) return formatted("%.*f %s", ns >= 100 * size ? 1 : 2, ns / size, unit);
+  }
+  return formatted("%.0f ns", ns);
+}
+
+std::string aligned(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns(row[i]));
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string padding(widths[i] - columns(row[i]), ' ');
+      line += i == 0 ? row[i] + padding : "  " + padding + row[i];
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
+std::string summary(const Evaluation& evaluation) {
+  const Score scored = score(evaluation);
+  std::string text(name(evaluation.verdict));
+  if (scored.ranked) {
+    text += formatted(", %.3fx ", scored.speedup) + interval_text(scored.interval);
+  } else if (!evaluation.message.empty()) {
+    text += ": " + printable(evaluation.message.substr(0, evaluation.message.find('\n')));
+  }
+  return text;
+}
+
+std::string evaluation_table(const Evaluation& evaluation) {
+  const Score scored = score(evaluation);
+  std::vector<std::vector<std::string>> rows = {
+      {"shape", "baseline", "submission", "speedup", "interval", "verdict"}};
+  for (const ShapeFacts& shape : evaluation.shapes) {
+    std::vector<std::string> row = {shape.name};
+    const auto of_shape =
+        std::find_if(scored.shapes.begin(), scored.shapes.end(),
+                     [&](const ShapeScore& candidate) { return candidate.name == shape.name; });
+    if (shape.timed && of_shape != scored.shapes.end()) {
+      row.insert(row.end(),
+                 {duration_text(of_shape->baseline_ns), duration_text(of_shape->submission_ns),
+                  formatted("%.3fx", of_shape->speedup), interval_text(of_shape->interval)});
+    } else {
+      row.insert(row.end(), {"-", "-", shape.timed ? "-" : "test", "-"});
+    }
+    row.emplace_back(name(shape.verdict));
+    if (of_shape != scored.shapes.end() && of_shape->below_floor) row.back() += ", below the floor";
+    rows.push_back(std::move(row));
+  }
+  std::string text = evaluation.shapes.empty() ? "" : aligned(rows);
+  for (const ShapeFacts& shape : evaluation.shapes) {
+    if (shape.verdict != Verdict::accepted) {
+      text += cat(shape.name, ": ", name(shape.verdict), ": ", printable(shape.message), "\n");
+    }
+  }
+  text += cat("verdict: ", name(evaluation.verdict));
+  if (!evaluation.message.empty()) text += ": " + printable(evaluation.message);
+  text += "\n";
+  if (scored.ranked) {
+    text += formatted("score: %.3fx ", scored.speedup) + interval_text(scored.interval) + "\n";
+  } else if (evaluation.verdict == Verdict::accepted) {
+    text += cat("not ranked: ", scored.why_not, "\n");
+  }
+  return text;
+}
+
+std::string evaluation_page(const Evaluation& evaluation) {
+  std::string text = aligned(
+      {{"submission", printable(evaluation.submission)},
+       {"challenge", cat(evaluation.challenge, " version ", evaluation.challenge_version)},
+       {"device", printable(evaluation.device)},
+       {"driver", cat(evaluation.driver, ", ", evaluation.arch, ", trust: ", evaluation.trust)},
+       {"node", printable(evaluation.node)},
+       {"started", evaluation.started},
+       {"method", cat(evaluation.method, ", kjudge ", evaluation.kjudge_version)},
+       {"evaluation", evaluation.id},
+       {"files", evaluation.submission_sha256}});
+  text += "\n" + evaluation_table(evaluation);
+  for (const ShapeFacts& shape : evaluation.shapes) {
+    if (shape.failure) text += cat("  ", shape.name, ": ", failure_text(*shape.failure), "\n");
+    int voids = 0;
+    for (const RoundFacts& round : shape.rounds) {
+      for (const Pair& pair : round.pairs) voids += pair.voids;
+    }
+    if (voids > 0) text += cat("  ", shape.name, ": ", voids, " void pairs were taken again\n");
+  }
+  if (!evaluation.log.empty()) text += "\nlog:\n" + indented(printable(evaluation.log), "  ");
+  if (!evaluation.phases.empty()) {
+    std::vector<std::vector<std::string>> rows;
+    for (const Phase& phase : evaluation.phases) {
+      rows.push_back({"  " + phase.name, formatted("%.3f s", phase.seconds)});
+    }
+    text += "\ntime by step:\n" + aligned(rows);
+  }
+  return text;
+}
+
+std::string rank_table(const std::vector<RankedEntry>& ranking) {
+  std::vector<std::vector<std::string>> rows = {
+      {"rank", "run", "submission", "speedup", "interval", "behind", "tie"}};
+  for (const RankedEntry& ranked : ranking) {
+    const Score& scored = ranked.entry.score;
+    const double behind = ranking.front().entry.score.speedup / scored.speedup - 1;
+    rows.push_back({std::to_string(ranked.rank), printable(ranked.entry.run),
+                    ranked.entry.submission, formatted("%.3fx", scored.speedup),
+                    interval_text(scored.interval),
+                    &ranked == &ranking.front() ? "-" : formatted("%.1f %%", 100 * behind),
+                    cat("group ", ranked.tie_group)});
+  }
+  return aligned(rows);
+}
+
+Json score_json(const std::string& file, const Evaluation& evaluation) {
+  const Score scored = score(evaluation);
+  Json::List shapes;
+  for (const ShapeScore& shape : scored.shapes) {
+    shapes.push_back(Json{Json::Object{{"name", text_json(shape.name)},
+                                       {"baseline_ns", Json{shape.baseline_ns}},
+                                       {"submission_ns", Json{shape.submission_ns}},
+                                       {"speedup", Json{shape.speedup}},
+                                       {"interval", interval_json(shape.interval)},
+                                       {"below_floor", Json{shape.below_floor}}}});
+  }
+  return Json{Json::Object{{"file", text_json(file)},
+                           {"submission", text_json(evaluation.submission)},
+                           {"verdict", text_json(name(evaluation.verdict))},
+                           {"ranked", Json{scored.ranked}},
+                           {"why_not", text_json(scored.why_not)},
+                           {"speedup", Json{scored.speedup}},
+                           {"interval", interval_json(scored.interval)},
+                           {"shapes", Json{std::move(shapes)}}}};
+}
+
+Json rank_json(const std::vector<RankedEntry>& ranking) {
+  Json::List entries;
+  for (const RankedEntry& ranked : ranking) {
+    const Score& scored = ranked.entry.score;
+    entries.push_back(
+        Json{Json::Object{{"rank", Json{static_cast<std::int64_t>(ranked.rank)}},
+                          {"tie_group", Json{static_cast<std::int64_t>(ranked.tie_group)}},
+                          {"run", text_json(ranked.entry.run)},
+                          {"submission", text_json(ranked.entry.submission)},
+                          {"speedup", Json{scored.speedup}},
+                          {"interval", interval_json(scored.interval)}}});
+  }
+  return Json{
+      Json::Object{{"format", text_json("kjudge-rank/1")}, {"entries", Json{std::move(entries)}}}};
+}
+
+}  // namespace kjudge

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace kjudge {
+
+// What a contestant handed in, as a folder that kjudge owns.
+struct SubmissionFiles {
+  std::string sha256;  // of every path and its bytes, in the order of the paths
+  std::uint64_t bytes = 0;
+  std::size_t count = 0;
+};
+
+// Copies `from` to the new folder `to`: a Python file becomes submission.py, a folder is copied
+// whole but for __pycache__ and names that begin with a dot. Modes are 0644, or 0755 for
+// what was executable. Fault::usage when `from` is not there; Fault::submission, naming the
+// file and the rule, for links, devices, names that are not UTF-8 or hold control characters, more
+// than `limit_bytes` or 1000 files, and a folder without submission.py at its root.
+SubmissionFiles copy_submission(const std::filesystem::path& from, const std::filesystem::path& to,
+                                std::uint64_t limit_bytes);
+
+}  // namespace kjudge
