@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <iostream>
+
+#include "error.h"
+#include "judge/device.h"
+#include "judge/report.h"
+#include "options.h"
+
+namespace kjudge {
+namespace {
+
+struct CaptureCommandOptions : DeviceOptions {
+  std::string submission, bundle, shape;
+  std::string role = "submission";
+};
+
+CaptureRole parse_role(const std::string& text) {
+  for (CaptureRole role :
+       {CaptureRole::submission, CaptureRole::baseline, CaptureRole::reference}) {
+    if (text == name(role)) return role;
+  }
+  throw Error(Fault::usage, cat("--role ", text, ": expected submission, baseline or reference"));
+}
+
+int capture_command(const CaptureCommandOptions& options) {
+  const auto [whole, driver] = choose(options, options.submission);
+  CaptureOptions capture_options;
+  capture_options.role = parse_role(options.role);
+  capture_options.submission = options.submission;
+  capture_options.bundle = options.bundle;
+  capture_options.only_shape = options.shape;
+  capture_options.device = options.device;
+  if (capture_options.role == CaptureRole::submission && options.submission.empty()) {
+    throw Error(Fault::usage, "capture: no submission given");
+  }
+  const Challenge challenge = for_arch(whole, identify(driver, options.device).arch);
+  const CaptureOutcome outcome = capture(driver, challenge, capture_options);
+  const bool accepted = outcome.verdict == Verdict::accepted;
+  if (options.json) {
+    Json::Object seconds;
+    for (const Phase& phase : outcome.phases) seconds.push_back({phase.name, Json{phase.seconds}});
+    std::cout << print_json(
+        Json{Json::Object{{"format", Json{std::string("kjudge-capture-outcome/1")}},
+                          {"verdict", Json{std::string(name(outcome.verdict))}},
+                          {"message", Json{outcome.message}},
+                          {"bundle", Json{accepted ? options.bundle : std::string()}},
+                          {"sha256", Json{outcome.sha256}},
+                          {"seconds", Json{std::move(seconds)}},
+                          {"log", Json{outcome.log}}}});
+  } else {
+    std::cerr << printable(outcome.log);
+    std::cout << (accepted ? cat("accepted: ", options.bundle)
+                           : cat(name(outcome.verdict), ": ", printable(outcome.message)))
+              << "\n";
+  }
+  return accepted ? exit_done : exit_not_accepted;
+}
+
+}  // namespace
+
+void add_capture(CLI::App& app, int& status) {
+  CLI::App* command = nullptr;
+  const auto options = add_command<CaptureCommandOptions>(
+      app, "capture", "Record a submission's kernels into a bundle", command);
+  command->add_option("submission", options->submission,
+                      "A Python file, or a folder with submission.py");
+  command->add_option("-o,--output", options->bundle, "The bundle to write")->required();
+  command->add_option("--role", options->role,
+                      "submission; baseline and reference capture the challenge's own code");
+  add_device_options(*command, *options);
+  command->add_option("--shape", options->shape, "Only this shape");
+  command->callback([=, &status] { status = capture_command(*options); });
+}
+
+}  // namespace kjudge

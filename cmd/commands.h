@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace kjudge {
+
+// Each adds its subcommand to `app`; its callback sets `status`, the exit code, or throws.
+void add_selftest(CLI::App& app, int& status);
+void add_capture(CLI::App& app, int& status);
+void add_replay(CLI::App& app, int& status);
+void add_score(CLI::App& app, int& status);
+void add_rank(CLI::App& app, int& status);
+void add_judge(CLI::App& app, int& status);
+void add_show(CLI::App& app, int& status);
+void add_dump(CLI::App& app, int& status);
+void add_doctor(CLI::App& app, int& status);
+void add_worker(CLI::App& app, int& status);
+
+// The one table of exit codes.
+enum ExitCode {
+  exit_done = 0,          // or accepted
+  exit_not_accepted = 1,  // judged
+  exit_usage = 2,
+  exit_malformed = 3,  // a file: challenge, bundle, result
+  exit_judge_error = 5,
+  exit_io = 6,
+  exit_try_later = 75,
+  exit_interrupted = 130,
+};
+
+}  // namespace kjudge

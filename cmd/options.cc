@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "options.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "error.h"
+#include "judge/device.h"
+#include "judge/version.h"
+
+namespace kjudge {
+namespace {
+
+std::string driver_found() {
+  for (DriverKind kind : {DriverKind::cuda, DriverKind::host}) {
+    if (kind == DriverKind::cuda && !cuda_available()) continue;
+    try {
+      const DeviceIdentity device = identify(Driver::open(kind), 0);
+      return cat(device.driver, " (", device.name, ")");
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  return "none";
+}
+
+std::string configuration_file() {
+  const char* given = std::getenv("XDG_CONFIG_HOME");
+  if (given != nullptr && *given == '/') return cat(given, "/kjudge/config.toml");
+  const char* home = std::getenv("HOME");
+  return home != nullptr ? cat(home, "/.config/kjudge/config.toml") : "";
+}
+
+}  // namespace
+
+void set_up(CLI::App& app) {
+  app.require_subcommand(1);
+  app.set_version_flag("--version", [] {
+    return cat("kjudge ", kVersion, ", method ", kMethod, ", commit ", kCommit, ", driver ",
+               driver_found());
+  });
+  app.set_config("--config", configuration_file(),
+                 "Defaults, as [selftest] driver = \"host\"; flags and KJUDGE_* go before")
+      ->envname("KJUDGE_CONFIG");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  app.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return cat("kjudge: usage: ", error.what(),
+               "; 'kjudge --help' and 'kjudge COMMAND --help' say "
+               "what there is\n");
+  });
+  app.footer(
+      "For a contestant: kjudge selftest. For an organizer: kjudge judge RESULTS --from FOLDER, "
+      "then "
+      "kjudge rank RESULTS.\n"
+      "Exit codes: 0 done or accepted, 1 judged and not accepted, 2 usage, 3 malformed file, 5 "
+      "judge "
+      "error, 6 I/O, 75 try later, 130 interrupted.");
+}
+
+void add_device_options(CLI::App& command, DeviceOptions& options) {
+  command
+      .add_option("--challenge", options.challenge,
+                  "Folder with challenge.json, or the name of a package; default: beside or above "
+                  "the submission")
+      ->envname("KJUDGE_CHALLENGE");
+  command.add_option("--driver", options.driver, "auto, cuda or host")
+      ->envname("KJUDGE_DRIVER")
+      ->check(CLI::IsMember({"auto", "cuda", "host"}));
+  command.add_option("--device", options.device, "Number of the device")
+      ->envname("KJUDGE_DEVICE")
+      ->check(CLI::NonNegativeNumber);
+}
+
+ChosenDevice choose(const DeviceOptions& options, const std::filesystem::path& submission) {
+  Challenge challenge = read_challenge(find_challenge(options.challenge, submission));
+  const Driver& driver = open_driver(options.driver, challenge);
+  return {std::move(challenge), driver};
+}
+
+void set_pairs(ReplayOptions& replay, int pairs) {
+  replay.rounds = std::clamp(pairs / kPairsPerRound, 1, kRounds);
+  replay.pairs_per_round = pairs / replay.rounds;
+  if (replay.rounds * replay.pairs_per_round != pairs) {
+    throw Error(Fault::usage,
+                cat("--pairs ", pairs, ": expected 1 to 5, or a multiple of 5 up to 30, or of 30"));
+  }
+}
+
+int status_of(const Evaluation& evaluation) {
+  if (evaluation.verdict == Verdict::accepted) return exit_done;
+  return evaluation.verdict == Verdict::judge_error ? exit_judge_error : exit_not_accepted;
+}
+
+}  // namespace kjudge

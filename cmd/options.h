@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "commands.h"
+#include "driver/driver.h"
+#include "json.h"
+#include "judge/pipeline.h"
+
+namespace kjudge {
+
+// Version, configuration file, help: what concerns all of the program.
+void set_up(CLI::App& app);
+
+// A subcommand with --json, whose values live as long as its callback.
+template <class Options>
+std::shared_ptr<Options> add_command(CLI::App& app, const std::string& name,
+                                     const std::string& description, CLI::App*& command) {
+  auto options = std::make_shared<Options>();
+  command = app.add_subcommand(name, description);
+  command->add_flag("--json", options->json, "Print JSON on stdout");
+  return options;
+}
+
+// What selftest, capture, replay and judge have in common: a challenge on a device.
+struct DeviceOptions {
+  bool json = false;
+  std::string challenge;
+  std::string driver = "auto";
+  int device = 0;
+};
+void add_device_options(CLI::App& command, DeviceOptions& options);
+
+struct ChosenDevice {
+  Challenge challenge;
+  const Driver& driver;
+};
+// `submission` is where a challenge may lie beside or above; see find_challenge.
+ChosenDevice choose(const DeviceOptions& options, const std::filesystem::path& submission);
+
+// --pairs N as rounds of at most 5.
+void set_pairs(ReplayOptions& replay, int pairs);
+
+// The exit code of one evaluation.
+int status_of(const Evaluation& evaluation);
+
+}  // namespace kjudge

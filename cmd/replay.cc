@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replay/replay.h"
+
+#include <iostream>
+
+#include "judge/report.h"
+#include "options.h"
+#include "progress.h"
+#include "score/result_json.h"
+
+namespace kjudge {
+namespace {
+
+struct ReplayCommandOptions : DeviceOptions {
+  std::string submission, baseline, reference, shape;
+  int pairs = kRounds * kPairsPerRound;
+};
+
+int replay_command(const ReplayCommandOptions& options) {
+  const auto [challenge, driver] = choose(options, "");
+  ReplayBundles bundles{options.reference, options.baseline, options.submission};
+  ProgressLine line;
+  ReplayOptions replay;
+  replay.only_shape = options.shape;
+  replay.device = options.device;
+  set_pairs(replay, options.pairs);
+  const Evaluation evaluation =
+      replay_bundles(driver, challenge, bundles, cache_directory(), replay,
+                     [&](const Progress& now) { line.show(now); });
+  line.wipe();
+  std::cout << (options.json ? result_to_json(evaluation) : evaluation_table(evaluation));
+  return status_of(evaluation);
+}
+
+}  // namespace
+
+void add_replay(CLI::App& app, int& status) {
+  CLI::App* command = nullptr;
+  const auto options = add_command<ReplayCommandOptions>(
+      app, "replay", "Check and time a recorded submission; runs no Python of a contestant",
+      command);
+  command->add_option("--submission", options->submission, "Its bundle")
+      ->required()
+      ->check(CLI::ExistingFile);
+  command
+      ->add_option("--baseline", options->baseline, "A bundle; default: the challenge's baseline")
+      ->check(CLI::ExistingFile);
+  command
+      ->add_option("--reference", options->reference,
+                   "A bundle; default: the challenge's reference")
+      ->check(CLI::ExistingFile);
+  add_device_options(*command, *options);
+  command->add_option("--shape", options->shape, "Only this shape");
+  command->add_option("--pairs", options->pairs, "Pairs of each shape")->check(CLI::Range(1, 3000));
+  command->callback([=, &status] { status = replay_command(*options); });
+}
+
+}  // namespace kjudge

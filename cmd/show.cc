@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <iostream>
+
+#include "error.h"
+#include "judge/report.h"
+#include "options.h"
+#include "score/result_json.h"
+#include "store/results.h"
+
+namespace kjudge {
+namespace {
+
+struct ShowOptions {
+  bool json = false;
+  std::string what, results = ".";
+};
+
+Evaluation find_evaluation(const ShowOptions& options) {
+  if (!options.what.empty() && options.what.size() < 10 &&
+      options.what.find_first_not_of("0123456789") == std::string::npos) {
+    const auto submission = ResultsDirectory(options.results).submission(std::stoi(options.what));
+    if (auto evaluation = latest_evaluation(submission)) return *evaluation;
+    throw Error(Fault::usage, cat("submission ", options.what, ": waits to be judged"));
+  }
+  return result_from_json(read_file(options.what), options.what);
+}
+
+}  // namespace
+
+void add_show(CLI::App& app, int& status) {
+  CLI::App* command = nullptr;
+  const auto options = add_command<ShowOptions>(
+      app, "show", "Show one evaluation: its shapes, failures and log", command);
+  command->add_option("what", options->what, "Number of a submission, or a result file")
+      ->required();
+  command->add_option("--results", options->results, "Results directory that the number is in")
+      ->envname("KJUDGE_RESULTS");
+  command->callback([=, &status] {
+    const Evaluation evaluation = find_evaluation(*options);
+    std::cout << (options->json ? result_to_json(evaluation) : evaluation_page(evaluation));
+    status = exit_done;
+  });
+}
+
+}  // namespace kjudge
