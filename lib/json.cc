@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "json.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <unordered_set>
+
+namespace kjudge {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+bool plain_name(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  });
+}
+
+// Length of the UTF-8 character at the front, 0 when there is none.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  const bool overlong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xf0 && byte(1) < 0x90);
+  const bool surrogate = lead == 0xed && byte(1) >= 0xa0;
+  const bool beyond = lead == 0xf4 && byte(1) >= 0x90;
+  return overlong || surrogate || beyond ? 0 : length;
+}
+
+std::string in_quotes(std::string_view text) {
+  std::string out = "\"";
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const char c = text[0];
+    if (length == 0) {
+      out += "\xef\xbf\xbd";  // U+FFFD
+    } else if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      static constexpr std::string_view kDigits = "0123456789abcdef";
+      out += cat("\\u00", std::string(1, kDigits[static_cast<unsigned char>(c) >> 4]),
+                 std::string(1, kDigits[static_cast<unsigned char>(c) & 15]));
+    } else {
+      out += text.substr(0, length);
+    }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return out + '"';
+}
+
+std::string number_text(double value) {
+  KJ_CHECK(std::isfinite(value));
+  // "-0" would read back as the integer 0.
+  if (value == 0 && std::signbit(value)) return "-0.0";
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  return std::string(digits.data(), end.ptr);
+}
+
+// "2^40" for large powers of two, shortest digits otherwise.
+std::string bound_text(double value) {
+  int exponent = 0;
+  if (std::frexp(value, &exponent) == 0.5 && exponent > 20) return cat("2^", exponent - 1);
+  return number_text(value);
+}
+
+std::string describe(const Json& json) {
+  struct {
+    std::string operator()(std::nullptr_t) const { return "null"; }
+    std::string operator()(bool value) const { return value ? "true" : "false"; }
+    std::string operator()(std::int64_t value) const { return std::to_string(value); }
+    std::string operator()(double value) const {
+      const std::string text = number_text(value);
+      return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+    }
+    std::string operator()(const std::string& value) const {
+      if (value.size() <= 60) return in_quotes(value);
+      std::size_t cut = 60;
+      while (cut > 0 && (static_cast<unsigned char>(value[cut]) & 0xc0) == 0x80) --cut;
+      return in_quotes(value.substr(0, cut)) + "...";
+    }
+    std::string operator()(const Json::List&) const { return "a list"; }
+    std::string operator()(const Json::Object&) const { return "an object"; }
+  } text;
+  return std::visit(text, json.value);
+}
+
+// Builds a Json, which nlohmann's own document type could not: it lets the last of two members of
+// the same name win, and it has no limits.
+class Builder {
+ public:
+  Builder(std::string_view file, Fault fault, const JsonLimits& limits)
+      : file_(file), fault_(fault), limits_(limits) {}
+
+  Json take() { return std::move(root_); }
+
+  bool null() { return add(Json{}); }
+  bool boolean(bool value) { return add(Json{value}); }
+  bool number_integer(std::int64_t value) { return add(Json{value}); }
+  bool number_unsigned(std::uint64_t value) {
+    if (std::in_range<std::int64_t>(value)) return add(Json{static_cast<std::int64_t>(value)});
+    return add(Json{static_cast<double>(value)});
+  }
+  bool number_float(double value, const std::string&) { return add(Json{value}); }
+  bool string(std::string& value) { return add(Json{std::move(value)}); }
+  bool binary(nlohmann::json::binary_t&) { return false; }
+  bool start_object(std::size_t) { return open(Json{Json::Object{}}); }
+  bool start_array(std::size_t) { return open(Json{Json::List{}}); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+  bool key(std::string& name) {
+    if (!open_.back().names.insert(name).second) {
+      fail(cat("the name ", in_quotes(name), " stands twice in the same object"));
+    }
+    open_.back().name = name;
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& error) {
+    std::string_view what = error.what();  // "[json.exception.parse_error.101] parse error at ..."
+    if (const auto end = what.find("] "); end != what.npos) what.remove_prefix(end + 2);
+    fail(what);
+  }
+
+ private:
+  struct Open {
+    Json* container;
+    std::string name;
+    std::unordered_set<std::string> names;
+  };
+
+  [[noreturn]] void fail(std::string_view what) const {
+    throw Error(fault_, cat(file_, ": ", what));
+  }
+
+  Json* place(Json value) {
+    if (++count_ > limits_.values) fail(cat("more than ", limits_.values, " values"));
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return &root_;
+    }
+    // A container grows only while none of its items is open, so pointers to open ones hold.
+    if (auto* list = std::get_if<Json::List>(&open_.back().container->value)) {
+      return &list->emplace_back(std::move(value));
+    }
+    auto& object = std::get<Json::Object>(open_.back().container->value);
+    return &object.emplace_back(std::move(open_.back().name), std::move(value)).value;
+  }
+  bool add(Json value) {
+    place(std::move(value));
+    return true;
+  }
+  bool open(Json value) {
+    if (open_.size() >= static_cast<std::size_t>(limits_.depth)) {
+      fail(cat("nested deeper than ", limits_.depth, " levels"));
+    }
+    open_.push_back({place(std::move(value)), {}, {}});
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  std::string_view file_;
+  Fault fault_;
+  JsonLimits limits_;
+  Json root_;
+  std::vector<Open> open_;
+  std::size_t count_ = 0;
+};
+
+constexpr std::size_t kLineWidth = 120;
+
+// The value on one line; stops early once longer than `room`.
+void print_flat(const Json& json, std::size_t room, std::string& out) {
+  struct Printer {
+    std::size_t room;
+    std::string& out;
+    void operator()(std::nullptr_t) const { out += "null"; }
+    void operator()(bool value) const { out += value ? "true" : "false"; }
+    void operator()(std::int64_t value) const { out += std::to_string(value); }
+    void operator()(double value) const { out += number_text(value); }
+    void operator()(const std::string& value) const { out += in_quotes(value); }
+    void operator()(const Json::List& list) const {
+      out += '[';
+      for (std::size_t i = 0; i < list.size() && out.size() <= room; ++i) {
+        if (i > 0) out += ", ";
+        print_flat(list[i], room, out);
+      }
+      out += ']';
+    }
+    void operator()(const Json::Object& object) const {
+      out += '{';
+      for (std::size_t i = 0; i < object.size() && out.size() <= room; ++i) {
+        if (i > 0) out += ", ";
+        out += in_quotes(object[i].name) + ": ";
+        print_flat(object[i].value, room, out);
+      }
+      out += '}';
+    }
+  };
+  std::visit(Printer{room, out}, json.value);
+}
+
+// `column` is where the value starts on its line.
+void print_wide(const Json& json, std::size_t indent, std::size_t column, std::string& out) {
+  const auto* list = std::get_if<Json::List>(&json.value);
+  const auto* object = std::get_if<Json::Object>(&json.value);
+  // The document itself is always spread out.
+  if ((list == nullptr && object == nullptr) || column > 0) {
+    const std::size_t room = column < kLineWidth ? kLineWidth - column : 0;
+    std::string flat;
+    print_flat(json, room, flat);
+    if ((list == nullptr && object == nullptr) || flat.size() < room) {  // a comma may follow
+      out += flat;
+      return;
+    }
+  }
+  const std::string inside(indent + 2, ' ');
+  out += list != nullptr ? "[" : "{";
+  const std::size_t size = list != nullptr ? list->size() : object->size();
+  for (std::size_t i = 0; i < size; ++i) {
+    out += i == 0 ? "\n" : ",\n";
+    out += inside;
+    if (list != nullptr) {
+      print_wide((*list)[i], indent + 2, indent + 2, out);
+    } else {
+      const std::string name = in_quotes((*object)[i].name) + ": ";
+      out += name;
+      print_wide((*object)[i].value, indent + 2, indent + 2 + name.size(), out);
+    }
+  }
+  out += cat("\n", std::string(indent, ' '), list != nullptr ? "]" : "}");
+}
+
+}  // namespace
+
+Json parse_json(std::string_view text, std::string_view file, Fault fault,
+                const JsonLimits& limits) {
+  Builder builder(file, fault, limits);
+  KJ_CHECK(nlohmann::json::sax_parse(text, &builder));
+  return builder.take();
+}
+
+std::string print_json(const Json& value) {
+  std::string out;
+  print_wide(value, 0, 0, out);
+  return out + '\n';
+}
+
+std::string JsonCursor::path() const {
+  if (parent_ == nullptr) return {};
+  std::string path = parent_->path();
+  if (name_ == nullptr) return cat(path, "[", index_, "]");
+  if (!plain_name(*name_)) return cat(path, "[", in_quotes(*name_), "]");
+  return path.empty() ? *name_ : cat(path, ".", *name_);
+}
+
+void JsonCursor::fail(std::string_view message) const {
+  const std::string where = path();
+  throw Error(fault_,
+              where.empty() ? cat(file_, ": ", message) : cat(file_, ": ", where, ": ", message));
+}
+
+void JsonCursor::expected(std::string_view what) const {
+  fail(cat("expected ", what, ", found ", describe(*json_)));
+}
+
+std::string range_text(double low, double high) {
+  if (std::isinf(low) && std::isinf(high)) return "";
+  if (std::isinf(high)) return cat("of at least ", bound_text(low));
+  if (std::isinf(low)) return cat("of at most ", bound_text(high));
+  return cat("from ", bound_text(low), " to ", bound_text(high));
+}
+
+std::string unknown_field_text(const std::vector<std::string>& known) {
+  std::string text = "unknown field; the fields here are ";
+  for (std::size_t i = 0; i < known.size(); ++i) text += (i > 0 ? ", " : "") + known[i];
+  return text;
+}
+
+Json object_schema(Json::Object properties, std::vector<std::string> required) {
+  Json::List names;
+  for (std::string& name : required) names.push_back(Json{std::move(name)});
+  return Json{Json::Object{{"type", Json{std::string("object")}},
+                           {"properties", Json{std::move(properties)}},
+                           {"required", Json{std::move(names)}},
+                           {"additionalProperties", Json{false}}}};
+}
+
+Kind<bool> boolean_kind() {
+  return {"true or false",
+          [](const JsonCursor& at) {
+            const auto* value = at.get_if<bool>();
+            if (value == nullptr) at.expected("true or false");
+            return *value;
+          },
+          [](const bool& value) { return Json{value}; },
+          Json{Json::Object{{"type", Json{std::string("boolean")}}}}};
+}
+
+Kind<double> number_kind(double low, double high) {
+  Kind<double> kind;
+  const std::string range = range_text(low, high);
+  kind.expected = range.empty() ? "a number" : "a number " + range;
+  kind.read = [=, what = kind.expected](const JsonCursor& at) {
+    double value = 0;
+    if (const auto* real = at.get_if<double>()) {
+      value = *real;
+    } else if (const auto* integer = at.get_if<std::int64_t>()) {
+      value = static_cast<double>(*integer);
+    } else {
+      at.expected(what);
+    }
+    if (!(value >= low && value <= high)) at.expected(what);
+    return value;
+  };
+  kind.write = [](const double& value) { return Json{value}; };
+  Json::Object schema = {{"type", Json{std::string("number")}}};
+  if (std::isfinite(low)) schema.push_back({"minimum", Json{low}});
+  if (std::isfinite(high)) schema.push_back({"maximum", Json{high}});
+  kind.schema = Json{std::move(schema)};
+  return kind;
+}
+
+Kind<double> any_number_kind() {
+  static const Kind<double> finite = number_kind();
+  static const Kind<double> special = word_kind<double>(
+      {{"infinity", kInfinity}, {"-infinity", -kInfinity}, {"nan", std::nan("")}});
+  const std::string what = cat("a number, ", special.expected);
+  return {what,
+          [what](const JsonCursor& at) {
+            if (at.get_if<std::string>() != nullptr) return special.read(at);
+            if (at.get_if<double>() == nullptr && at.get_if<std::int64_t>() == nullptr) {
+              at.expected(what);
+            }
+            return finite.read(at);
+          },
+          [](const double& value) {
+            if (std::isnan(value)) return Json{std::string("nan")};
+            return std::isinf(value) ? special.write(value) : finite.write(value);
+          },
+          Json{Json::Object{{"anyOf", Json{Json::List{finite.schema, special.schema}}}}}};
+}
+
+namespace {
+
+Kind<std::string> string_kind(std::string what, std::function<bool(const std::string&)> accepts,
+                              Json::Object bounds) {
+  bounds.insert(bounds.begin(), {"type", Json{std::string("string")}});
+  return {what,
+          [what, accepts](const JsonCursor& at) {
+            const auto* text = at.get_if<std::string>();
+            if (text == nullptr || !accepts(*text)) at.expected(what);
+            return *text;
+          },
+          [](const std::string& text) { return Json{text}; }, Json{std::move(bounds)}};
+}
+
+}  // namespace
+
+// Bounds are in bytes, a schema's in characters: no text passes here and fails there.
+Kind<std::string> text_kind(std::size_t limit) {
+  return string_kind(cat("a string of at most ", limit, " bytes"),
+                     [limit](const std::string& text) { return text.size() <= limit; },
+                     {{"maxLength", Json{static_cast<std::int64_t>(limit)}}});
+}
+
+Kind<std::string> line_kind(std::size_t least, std::size_t limit) {
+  return string_kind(
+      cat("one line of text, ", least == 0 ? "at most " : cat(least, " to "), limit, " bytes"),
+      [=](const std::string& text) {
+        return text.size() >= least && text.size() <= limit &&
+               std::none_of(text.begin(), text.end(), [](char c) {
+                 return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+               });
+      },
+      {{"minLength", Json{static_cast<std::int64_t>(least > 0)}},
+       {"maxLength", Json{static_cast<std::int64_t>(limit)}}});
+}
+
+Kind<std::string> matching_kind(std::string what, std::string pattern) {
+  // std::regex recurses by the length of its input: bounded first.
+  constexpr std::size_t kLimit = 200;
+  return string_kind(
+      std::move(what),
+      [regex = std::regex(pattern)](const std::string& text) {
+        return text.size() <= kLimit && std::regex_match(text, regex);
+      },
+      {{"pattern", Json{cat("^(", pattern, ")$")}}, {"maxLength", Json{std::int64_t{kLimit}}}});
+}
+
+}  // namespace kjudge
