@@ -8,12 +8,15 @@
 
 namespace kjudge {
 
-// The result file: {"format": "kjudge-result/1", facts..., "score": derived}. Written with two-space
-// indentation, keys in a fixed order, shortest round-trip numbers: the same facts, the same bytes.
+// The result file: {"format": "kjudge-result/1", facts..., "score": derived}. Printed by
+// print_json (json.h), fields in a fixed order: the same facts, the same bytes.
 std::string result_to_json(const Evaluation& evaluation);
 
-// Reads the facts back; the derived score in the file is ignored. Fault::malformed with the file, the
-// path of the field, what was expected and what was found. Unknown fields are errors.
+// Reads the facts back; the derived score in the file is ignored. Fault::malformed with the file,
+// the path of the field, what was expected and what was found. Unknown fields are errors.
 Evaluation result_from_json(const std::string& text, const std::filesystem::path& path);
+
+// The JSON Schema of the format, from the table that reads and writes it.
+std::string result_json_schema();
 
 }  // namespace kjudge

@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "challenge/challenge.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "challenge/challenge_format.h"
+#include "error.h"
+#include "file.h"
+#include "sha256.h"
+
+namespace kjudge {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Pairs of a round: kPairsPerRound of replay/evaluation.h, which stands above this layer.
+constexpr int kPairs = 5;
+constexpr double kLargestFloat32 = 3.4028234663852886e38;
+// No deviate of the fill kernel is further from the mean: sqrt(2 ln 2^25) is 5.89.
+constexpr double kLargestDeviate = 6;
+
+// What names in `inputs.x` must not be.
+constexpr std::array<std::string_view, 35> kPythonWords = {
+    "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+    "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
+    "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+    "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
+
+struct RequiredFile {
+  std::string_view name, what;
+};
+constexpr std::array<RequiredFile, 4> kRequiredFiles = {{
+    {"TASK.md", "what contestants are asked to write"},
+    {"reference.py", "the slow and right answer that outputs are compared with"},
+    {"baseline.py", "the kernel that submissions are timed against"},
+    {"submission.py", "what contestants start from"},
+}};
+
+double largest_finite(DType dtype) {
+  switch (dtype) {
+    case DType::float16:
+      return 65504;
+    case DType::float8_e4m3:
+      return 448;
+    case DType::float8_e5m2:
+      return 57344;
+    case DType::float4_e2m1:
+      return 6;
+    default:
+      return kLargestFloat32;  // the fill kernel computes in float32
+  }
+}
+
+struct IntegerRange {
+  double low, high;
+};
+IntegerRange integer_range(DType dtype) {
+  switch (dtype) {
+    case DType::int32:
+      return {-2147483648.0, 2147483647.0};
+    case DType::int16:
+      return {-32768, 32767};
+    case DType::int8:
+      return {-128, 127};
+    case DType::uint8:
+      return {0, 255};
+    case DType::boolean:
+      return {0, 1};
+    default:
+      return {-0x1p53, 0x1p53};  // doubles on the way to the kernel
+  }
+}
+
+// Turns what stands in the file into a Challenge; every message names the file and the field.
+class Resolver {
+ public:
+  Resolver(const ChallengeFile& file, std::string path) : file_(file), path_(std::move(path)) {}
+
+  std::vector<Shape> shapes() {
+    check_names();
+    check_regimes(file_.regimes, "regimes", true);
+    std::vector<Shape> shapes;
+    for (const bool timed : {true, false}) {
+      const auto& list = timed ? file_.shapes : file_.tests;
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        const std::string at = cat(timed ? "shapes[" : "tests[", i, "]");
+        Shape shape = resolve(list[i], at, timed);
+        for (const Shape& other : shapes) {
+          if (other.name == shape.name && arches_overlap(other.arch, shape.arch)) {
+            fail(at, cat("the name \"", shape.name,
+                         "\" is taken by another shape or test; give \"name\""));
+          }
+        }
+        shapes.push_back(std::move(shape));
+      }
+    }
+    return shapes;
+  }
+
+ private:
+  [[noreturn]] void fail(std::string_view at, std::string_view message) const {
+    throw Error(Fault::package, cat(path_, ": ", at, ": ", message));
+  }
+
+  static bool arches_overlap(const std::string& a, const std::string& b) {
+    const auto gpu = [](const std::string& arch) { return arch.starts_with("sm_"); };
+    return a == b || (gpu(a) && gpu(b) && (a == "sm_*" || b == "sm_*"));
+  }
+
+  void check_names() const {
+    std::set<std::string> taken;
+    const auto take = [&](const std::string& name, const std::string& at) {
+      if (std::find(kPythonWords.begin(), kPythonWords.end(), name) != kPythonWords.end()) {
+        fail(at, cat("\"", name, "\" is a word of Python; choose another name"));
+      }
+      if (!taken.insert(name).second) {
+        fail(at, cat("the name \"", name, "\" is taken by another input, output or scalar"));
+      }
+    };
+    const TensorsFile& tensors = file_.tensors;
+    for (std::size_t i = 0; i < tensors.inputs.size(); ++i) {
+      take(tensors.inputs[i].name, cat("tensors.inputs[", i, "].name"));
+    }
+    for (std::size_t i = 0; i < tensors.outputs.size(); ++i) {
+      take(tensors.outputs[i].name, cat("tensors.outputs[", i, "].name"));
+    }
+    const auto& first = file_.shapes.front().scalars;
+    for (const auto& [name, value] : first) take(name, cat("shapes[0].scalars.", name));
+  }
+
+  void check_regimes(const std::vector<RegimeFile>& regimes, const std::string& at,
+                     bool timed) const {
+    std::set<std::string> names;
+    int pairs = 0;
+    for (std::size_t i = 0; i < regimes.size(); ++i) {
+      const RegimeFile& regime = regimes[i];
+      if (!names.insert(regime.name).second) {
+        fail(cat(at, "[", i, "].name"), cat("the name \"", regime.name, "\" is taken"));
+      }
+      for (const auto& [input, generator] : regime.generators) {
+        const auto& inputs = file_.tensors.inputs;
+        if (std::none_of(inputs.begin(), inputs.end(),
+                         [&](const InputFile& known) { return known.name == input; })) {
+          fail(cat(at, "[", i, "].generators.", input), "there is no input of that name");
+        }
+      }
+      pairs += regime.pairs_per_round;
+    }
+    if (timed && pairs != kPairs) {
+      fail(at, cat("pairs_per_round of the regimes add up to ", pairs, "; they must add up to ",
+                   kPairs));
+    }
+  }
+
+  Shape resolve(const ShapeFile& from, const std::string& at, bool timed) const {
+    Shape shape;
+    shape.timed = timed;
+    shape.arch = from.arch;
+    shape.dtype = std::string(kjudge::name(from.dtype));
+    for (const auto& [name, size] : from.dims) shape.dims[name] = size;
+    shape.name = from.name.value_or(default_name(from, timed));
+    if (shape.name.empty()) fail(at, "a shape without dims needs a \"name\"");
+    if (from.floor_us.has_value()) {
+      if (!timed) fail(at + ".floor_us", "a test is not timed and has no floor");
+      shape.floor_ns = *from.floor_us * 1000;
+    }
+    resolve_scalars(from, at, shape);
+
+    const TensorsFile& tensors = file_.tensors;
+    for (std::size_t i = 0; i < tensors.inputs.size(); ++i) {
+      const InputFile& input = tensors.inputs[i];
+      shape.inputs.push_back(
+          {tensor(input.name, input.dtype, input.shape, cat("tensors.inputs[", i, "]"), from, at),
+           input.inout});
+    }
+    for (std::size_t i = 0; i < tensors.outputs.size(); ++i) {
+      shape.outputs.push_back(
+          output(tensors.outputs[i], cat("tensors.outputs[", i, "]"), from, at));
+    }
+
+    const std::string regimes_at = from.regimes.has_value() ? at + ".regimes" : "regimes";
+    const std::vector<RegimeFile>& regimes =
+        from.regimes.has_value() ? *from.regimes : file_.regimes;
+    if (from.regimes.has_value()) check_regimes(regimes, regimes_at, timed);
+    for (std::size_t i = 0; i < regimes.size(); ++i) {
+      shape.regimes.push_back(regime(regimes[i], cat(regimes_at, "[", i, "]"), shape, at));
+    }
+    return shape;
+  }
+
+  // "4096x1000", "test-5x3", with the dtype where the challenge has several.
+  std::string default_name(const ShapeFile& shape, bool timed) const {
+    std::string name;
+    for (const auto& [dim, size] : shape.dims) name += cat(name.empty() ? "" : "x", size);
+    if (name.empty()) return name;
+    const auto other_dtype = [&](const ShapeFile& other) { return other.dtype != shape.dtype; };
+    if (std::any_of(file_.shapes.begin(), file_.shapes.end(), other_dtype) ||
+        std::any_of(file_.tests.begin(), file_.tests.end(), other_dtype)) {
+      name += cat("-", kjudge::name(shape.dtype));
+    }
+    return timed ? name : "test-" + name;
+  }
+
+  // Every shape gives the same scalars: kernel_fn reads them for all.
+  void resolve_scalars(const ShapeFile& from, const std::string& at, Shape& shape) const {
+    for (const auto& [name, size] : file_.shapes.front().scalars) {
+      const auto given = std::find_if(from.scalars.begin(), from.scalars.end(),
+                                      [&](const auto& scalar) { return scalar.first == name; });
+      if (given == from.scalars.end()) {
+        fail(at,
+             cat("scalar \"", name, "\" of shapes[0] is missing; every shape and test gives it"));
+      }
+      if (given->second.index() != size.index()) {
+        fail(cat(at, ".scalars.", name), "has another type than in shapes[0]");
+      }
+    }
+    for (const auto& [name, value] : from.scalars) {
+      const auto& first = file_.shapes.front().scalars;
+      if (std::none_of(first.begin(), first.end(),
+                       [&](const auto& known) { return known.first == name; })) {
+        fail(cat(at, ".scalars.", name),
+             "shapes[0] has no such scalar; every shape gives the same");
+      }
+      shape.scalars.push_back({name, value});
+    }
+  }
+
+  TensorSpec tensor(const std::string& name, std::optional<DType> dtype,
+                    const std::vector<DimFile>& dims, const std::string& at, const ShapeFile& shape,
+                    const std::string& shape_at) const {
+    TensorSpec spec;
+    spec.name = name;
+    spec.dtype = dtype.value_or(shape.dtype);
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+      if (const auto* size = std::get_if<std::int64_t>(&dims[i])) {
+        spec.dims.push_back(*size);
+        continue;
+      }
+      const std::string& symbol = std::get<std::string>(dims[i]);
+      const auto given = std::find_if(shape.dims.begin(), shape.dims.end(),
+                                      [&](const auto& dim) { return dim.first == symbol; });
+      if (given == shape.dims.end()) {
+        fail(cat(at, ".shape[", i, "]"), cat(shape_at, ".dims has no \"", symbol, "\""));
+      }
+      spec.dims.push_back(given->second);
+    }
+    bool fits = false;
+    try {
+      fits = size_bytes(spec) <= kLargestTensor;
+    } catch (const Error&) {
+    }
+    if (!fits) fail(at, cat("larger than 2^40 bytes with the dims of ", shape_at));
+    return spec;
+  }
+
+  OutputSpec output(const OutputFile& from, const std::string& at, const ShapeFile& shape,
+                    const std::string& shape_at) const {
+    OutputSpec output;
+    output.tensor = tensor(from.name, from.dtype, from.shape, at, shape, shape_at);
+    const DType dtype = output.tensor.dtype;
+    const bool floating = is_floating(dtype);
+    output.expected_dtype = from.expected_dtype.value_or(floating ? DType::float64 : dtype);
+    if (floating != is_floating(output.expected_dtype)) {
+      fail(at + ".expected_dtype",
+           cat(kjudge::name(output.expected_dtype), " cannot stand for an output of ",
+               kjudge::name(dtype), " (", shape_at, "): both are floating or neither is"));
+    }
+    output.overflow = from.overflow;
+    // Wider types have no saturating conversion a contestant could use.
+    if (output.overflow == Overflow::saturate && (!floating || bits(dtype) > 16)) {
+      fail(at + ".overflow", cat("only 16-, 8- and 4-bit floating types saturate, not ",
+                                 kjudge::name(dtype), " (", shape_at, ")"));
+    }
+    for (std::size_t i = 0; i < from.checks.size(); ++i) {
+      const CheckFile& check = from.checks[i];
+      if (check.dtype.has_value() && *check.dtype != shape.dtype) continue;
+      output.checks.push_back(check.check);
+    }
+    // Sums of whole numbers, sorted keys, indices: there is nothing to tolerate.
+    if (from.checks.empty() && !floating) output.checks.push_back({CheckKind::exact});
+    if (output.checks.empty()) {
+      fail(at + ".checks", cat("no check applies to ", kjudge::name(shape.dtype), " (", shape_at,
+                               "); give at least one, such as {\"kind\": \"close\", \"rtol\": "
+                               "1e-5, \"atol\": 1e-6}"));
+    }
+    return output;
+  }
+
+  Regime regime(const RegimeFile& from, const std::string& at, const Shape& shape,
+                const std::string& shape_at) const {
+    Regime regime{from.name, from.pairs_per_round, {}};
+    for (std::size_t i = 0; i < shape.inputs.size(); ++i) {
+      const TensorSpec& input = shape.inputs[i].tensor;
+      const auto given =
+          std::find_if(from.generators.begin(), from.generators.end(),
+                       [&](const auto& generator) { return generator.first == input.name; });
+      const bool here = given != from.generators.end();
+      const std::string generator_at =
+          here ? cat(at, ".generators.", input.name) : cat("tensors.inputs[", i, "].generator");
+      Generator generator;
+      if (here) {
+        generator = given->second;
+      } else if (file_.tensors.inputs[i].generator.has_value()) {
+        generator = *file_.tensors.inputs[i].generator;
+      } else if (input.dtype == DType::boolean) {
+        generator = {fill_integers, 0, 1};
+      } else if (!is_floating(input.dtype)) {
+        fail(generator_at, cat("an input of ", kjudge::name(input.dtype),
+                               " needs a generator, such as {\"kind\": \"integers\", \"low\": 0, "
+                               "\"high\": 99}"));
+      }
+      check_generator(generator, input.dtype, generator_at, shape_at);
+      regime.generators.push_back(generator);
+    }
+    return regime;
+  }
+
+  // Values must be what the author asked for: none is infinite, cut off or rounded to a whole.
+  void check_generator(const Generator& generator, DType dtype, const std::string& at,
+                       const std::string& shape_at) const {
+    const bool whole = !is_floating(dtype);
+    const auto of = [&] { return cat(" for ", kjudge::name(dtype), " (", shape_at, ")"); };
+    double low = generator.a, high = generator.b;
+    switch (generator.kind) {
+      case fill_normal:
+        low = generator.a - kLargestDeviate * generator.b;
+        high = generator.a + kLargestDeviate * generator.b;
+        break;
+      case fill_constant:
+        high = low;
+        break;
+      default:
+        if (low > high) fail(at, "\"low\" is greater than \"high\"");
+    }
+    const bool fractions = generator.kind == fill_normal || generator.kind == fill_uniform ||
+                           std::floor(generator.a) != generator.a;
+    if (whole && fractions) {
+      fail(at, cat("makes fractions", of(), "; use \"integers\" or a whole \"constant\""));
+    }
+    const IntegerRange range =
+        whole ? integer_range(dtype) : IntegerRange{-largest_finite(dtype), largest_finite(dtype)};
+    if (low < range.low || high > range.high || high - low > kLargestFloat32) {
+      fail(at, cat("makes values outside of the range", of(), ", which is ",
+                   range_text(range.low, range.high)));
+    }
+  }
+
+  static constexpr std::int64_t kLargestTensor = std::int64_t{1} << 40;
+
+  const ChallengeFile& file_;
+  std::string path_;
+};
+
+// SHA-256 of what `sha256sum` prints for the files in the order of their paths' bytes. Not part of
+// a challenge: names that begin with a dot, and __pycache__, which running reference.py would
+// change.
+std::string folder_sha256(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (auto entry = fs::recursive_directory_iterator(folder);
+       entry != fs::recursive_directory_iterator(); ++entry) {
+    const std::string file = entry->path().filename().string();
+    const bool skipped = file.starts_with('.') || file == "__pycache__";
+    // A link's target may change without the challenge.
+    if (!skipped && (entry->is_symlink() || !(entry->is_directory() || entry->is_regular_file()))) {
+      throw Error(Fault::package,
+                  cat(entry->path().string(), ": not a regular file; copy it into the challenge"));
+    }
+    if (skipped) {
+      if (entry->is_directory()) entry.disable_recursion_pending();
+    } else if (entry->is_regular_file()) {
+      names.push_back(fs::relative(entry->path(), folder).generic_string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  std::string lines;
+  for (const std::string& name : names) {
+    // sha256sum writes these names in another way.
+    if (name.find_first_of("\n\r\\") != name.npos) {
+      throw Error(Fault::package, cat((folder / name).string(),
+                                      ": a line break or backslash in a file's name; rename it"));
+    }
+    lines += cat(sha256_hex(read_file(folder / name)), "  ", name, "\n");
+  }
+  return sha256_hex(lines);
+}
+
+std::string listed(const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += cat(text.empty() ? "" : ", ", name);
+  return text;
+}
+
+}  // namespace
+
+Challenge read_challenge(const fs::path& folder) {
+  const fs::path path = folder / "challenge.json";
+  if (!fs::is_regular_file(path)) {
+    throw Error(Fault::package, cat(path.string(),
+                                    ": no such file; a challenge is a folder with "
+                                    "challenge.json (see kjudge-challenge(5))"));
+  }
+  for (const RequiredFile& file : kRequiredFiles) {
+    if (!fs::is_regular_file(folder / file.name)) {
+      throw Error(Fault::package, cat((folder / file.name).string(),
+                                      ": no such file; a challenge needs it: ", file.what));
+    }
+  }
+  constexpr std::size_t kLimit = 16 << 20;
+  const Json json = parse_json(read_file(path, kLimit), path.string(), Fault::package);
+  const ChallengeFile file =
+      challenge_table().read(JsonCursor(json, path.native(), Fault::package));
+
+  Challenge challenge;
+  challenge.folder = folder;
+  challenge.name = file.name;
+  challenge.version = file.version;
+  challenge.title = file.title;
+  challenge.author = file.author;
+  challenge.bounty = file.bounty;
+  if (file.target_us.has_value()) challenge.target_ns = *file.target_us * 1000;
+  challenge.cache = file.cache;
+  challenge.compiler_flags = file.compiler_flags;
+  challenge.limits = file.limits;
+  challenge.shapes = Resolver(file, path.string()).shapes();
+  challenge.sha256 = folder_sha256(folder);
+  return challenge;
+}
+
+Challenge for_arch(const Challenge& challenge, const std::string& arch) {
+  Challenge chosen = challenge;
+  std::erase_if(chosen.shapes, [&](const Shape& shape) {
+    return shape.arch != arch && !(shape.arch == "sm_*" && arch.starts_with("sm_"));
+  });
+  if (std::none_of(chosen.shapes.begin(), chosen.shapes.end(),
+                   [](const Shape& shape) { return shape.timed; })) {
+    std::set<std::string> arches;
+    for (const Shape& shape : challenge.shapes) {
+      if (shape.timed) arches.insert(shape.arch);
+    }
+    throw Error(Fault::usage, cat("challenge ", challenge.name, " has no shape for ", arch,
+                                  "; it has shapes for ", listed(arches)));
+  }
+  return chosen;
+}
+
+std::uint64_t input_key(const std::string& secret, const std::string& evaluation,
+                        const std::string& shape, std::uint64_t replay, const std::string& tensor) {
+  // Each part after its length: no two lists of parts give the same bytes.
+  std::string bytes;
+  const std::string number = std::to_string(replay);
+  for (const std::string* part : {&secret, &evaluation, &shape, &number, &tensor}) {
+    bytes += cat(part->size(), ":", *part);
+  }
+  return std::stoull(sha256_hex(bytes).substr(0, 16), nullptr, 16);
+}
+
+}  // namespace kjudge

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "challenge/challenge_format.h"
+
+namespace kjudge {
+namespace {
+
+constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
+
+// In Python they are attributes, `inputs.x`.
+Kind<std::string> variable_kind() {
+  return matching_kind("a name of letters, digits and underscores that begins with a letter",
+                       "[A-Za-z][A-Za-z0-9_]{0,63}");
+}
+
+// Of shapes and regimes: on command lines and in paths.
+Kind<std::string> label_kind() {
+  return matching_kind("a name of letters, digits, dots, underscores and dashes",
+                       "[A-Za-z0-9][A-Za-z0-9._-]{0,63}");
+}
+
+Kind<DType> dtype_kind() {
+  std::vector<std::pair<std::string, DType>> words;
+  for (int i = 0; i < kDTypeCount; ++i) {
+    words.emplace_back(name(static_cast<DType>(i)), static_cast<DType>(i));
+  }
+  return word_kind(words);
+}
+
+Kind<std::optional<DType>> tensor_dtype_kind() {
+  std::vector<std::pair<std::string, std::optional<DType>>> words = {{"$dtype", std::nullopt}};
+  for (int i = 0; i < kDTypeCount; ++i) {
+    words.emplace_back(name(static_cast<DType>(i)), static_cast<DType>(i));
+  }
+  return word_kind(words);
+}
+
+// A whole number where the program has a double.
+Kind<double> whole_kind() {
+  const auto integer = integer_kind<std::int64_t>(-(std::int64_t{1} << 53), std::int64_t{1} << 53);
+  return {integer.expected,
+          [integer](const JsonCursor& at) { return static_cast<double>(integer.read(at)); },
+          [](const double& value) { return Json{static_cast<std::int64_t>(value)}; },
+          integer.schema};
+}
+
+Kind<DimFile> dim_kind() {
+  const auto size = integer_kind<std::int64_t>(1, kMostElements);
+  const auto symbol = variable_kind();
+  const std::string what = cat(size.expected, " or the name of one of the shape's dims");
+  return {what,
+          [=](const JsonCursor& at) -> DimFile {
+            if (at.get_if<std::string>() != nullptr) return symbol.read(at);
+            if (at.get_if<std::int64_t>() != nullptr) return size.read(at);
+            at.expected(what);
+          },
+          [=](const DimFile& dim) {
+            const auto* number = std::get_if<std::int64_t>(&dim);
+            return number != nullptr ? size.write(*number)
+                                     : symbol.write(std::get<std::string>(dim));
+          },
+          Json{Json::Object{{"oneOf", Json{Json::List{size.schema, symbol.schema}}}}}};
+}
+
+using ScalarValue = std::variant<std::int64_t, double, bool>;
+
+Kind<ScalarValue> scalar_kind() {
+  const std::string what = "a number, true or false";
+  return {what,
+          [=](const JsonCursor& at) -> ScalarValue {
+            if (const auto* integer = at.get_if<std::int64_t>()) return *integer;
+            if (const auto* real = at.get_if<double>()) return *real;
+            if (const auto* boolean = at.get_if<bool>()) return *boolean;
+            at.expected(what);
+          },
+          [](const ScalarValue& value) {
+            return std::visit([](auto held) { return Json{held}; }, value);
+          },
+          Json{Json::Object{{"type", Json{Json::List{Json{std::string("number")},
+                                                     Json{std::string("boolean")}}}}}}};
+}
+
+Kind<Generator> generator_kind() {
+  using Table = FieldTable<Generator>;
+  const auto real = number_kind(-0x1p120, 0x1p120);
+  return tagged_kind<Generator, FillKind>(
+      "kind", &Generator::kind,
+      {{"normal", fill_normal,
+        Table({optional("mean", &Generator::a, real, "mean of the values"),
+               optional("deviation", &Generator::b, number_kind(0, 0x1p120),
+                        "their standard deviation")})},
+       {"uniform", fill_uniform,
+        Table({required("low", &Generator::a, real, "smallest value"),
+               required("high", &Generator::b, real, "values are below this")})},
+       {"integers", fill_integers,
+        Table({required("low", &Generator::a, whole_kind(), "smallest value"),
+               required("high", &Generator::b, whole_kind(), "largest value")})},
+       {"constant", fill_constant,
+        Table({required("value", &Generator::a, real, "every element is this")})}});
+}
+
+// A field of CheckFile::check in the place of one of CheckFile itself.
+template <class V>
+Field<CheckFile> check_field(std::string name, V Check::*member, Kind<V> kind, std::string doc) {
+  const Field<Check> inner = optional(std::move(name), member, std::move(kind), std::move(doc));
+  return {inner.name,
+          inner.doc,
+          false,
+          false,
+          inner.expected,
+          [=](const JsonCursor& at, CheckFile& into) { inner.read(at, into.check); },
+          [=](const CheckFile& from) { return inner.write(from.check); },
+          inner.schema};
+}
+
+Kind<CheckFile> check_kind() {
+  using Table = FieldTable<CheckFile>;
+  const auto dtype = optional("dtype", &CheckFile::dtype, dtype_kind(),
+                              "only for shapes of this dtype; for all where absent");
+  const auto fraction =
+      check_field("max_mismatched", &Check::max_mismatched, number_kind(0, 1),
+                  "fraction of the elements that may fail, NaN and infinity excepted");
+  Kind<CheckFile> kind = tagged_kind<CheckFile, CheckKind>(
+      "kind", &CheckFile::kind,
+      {{"exact", CheckKind::exact,
+        Table({check_field("signed_zero", &Check::signed_zero, boolean_kind(), "-0 and 0 differ"),
+               fraction, dtype})},
+       {"close", CheckKind::close,
+        Table({check_field("rtol", &Check::rtol, number_kind(0, 1),
+                           "error allowed as a share of the expected value"),
+               check_field("atol", &Check::atol, number_kind(0, 0x1p120), "error allowed anywhere"),
+               fraction, dtype})}});
+  kind.read = [read = kind.read](const JsonCursor& at) {
+    CheckFile check = read(at);
+    check.check.kind = check.kind;
+    if (check.kind == CheckKind::close && check.check.rtol == 0 && check.check.atol == 0) {
+      at.fail("neither \"rtol\" nor \"atol\" is above 0; use \"exact\" for equal values");
+    }
+    return check;
+  };
+  return kind;
+}
+
+Kind<std::vector<DimFile>> tensor_shape_kind() { return list_kind(dim_kind(), 0, 16); }
+
+FieldTable<InputFile> input_table() {
+  return FieldTable<InputFile>(
+      {required("name", &InputFile::name, variable_kind(), "kernel_fn has it as inputs.NAME"),
+       required("dtype", &InputFile::dtype, tensor_dtype_kind(),
+                "element type; \"$dtype\" is the shape's"),
+       required("shape", &InputFile::shape, tensor_shape_kind(),
+                "a size per dimension: a number, or the name of one of the shape's dims"),
+       optional("inout", &InputFile::inout, boolean_kind(), "the kernel may write to it"),
+       optional("generator", &InputFile::generator, generator_kind(),
+                "where the values come from; normal for floating types where absent")});
+}
+
+FieldTable<OutputFile> output_table() {
+  return FieldTable<OutputFile>(
+      {required("name", &OutputFile::name, variable_kind(), "kernel_fn has it as outputs.NAME"),
+       required("dtype", &OutputFile::dtype, tensor_dtype_kind(),
+                "element type; \"$dtype\" is the shape's"),
+       required("shape", &OutputFile::shape, tensor_shape_kind(),
+                "a size per dimension: a number, or the name of one of the shape's dims"),
+       optional("expected_dtype", &OutputFile::expected_dtype, dtype_kind(),
+                "what reference.py writes; float64 for floating outputs where absent, else the "
+                "output's own"),
+       optional("overflow", &OutputFile::overflow,
+                word_kind<Overflow>(
+                    {{"infinity", Overflow::infinity}, {"saturate", Overflow::saturate}}),
+                "what an expected value beyond the type's largest becomes"),
+       optional("checks", &OutputFile::checks, list_kind(check_kind(), 0, 16),
+                "all must hold; exact for integers and bool where absent")});
+}
+
+FieldTable<TensorsFile> tensors_table() {
+  return FieldTable<TensorsFile>(
+      {required("inputs", &TensorsFile::inputs, list_kind(object_kind(input_table()), 0, 64),
+                "what the kernel reads"),
+       required("outputs", &TensorsFile::outputs, list_kind(object_kind(output_table()), 1, 64),
+                "what the kernel writes")});
+}
+
+FieldTable<RegimeFile> regime_table() {
+  return FieldTable<RegimeFile>(
+      {required("name", &RegimeFile::name, label_kind(), "\"nominal\", \"large\""),
+       required("pairs_per_round", &RegimeFile::pairs_per_round, integer_kind(1, 5),
+                "of the 5 pairs of every round; those of all regimes add up to 5"),
+       optional("generators", &RegimeFile::generators, map_kind(variable_kind(), generator_kind()),
+                "generators by input; the input's own where absent")});
+}
+
+FieldTable<ShapeFile> shape_table() {
+  return FieldTable<ShapeFile>(
+      {optional("name", &ShapeFile::name, label_kind(),
+                "where absent made of the dims: 4096x1000, and test-5x3 for a test"),
+       required("arch", &ShapeFile::arch,
+                matching_kind("\"x86_64\", \"sm_*\" for any GPU, or one GPU type such as \"sm_90\"",
+                              "x86_64|sm_\\*|sm_[0-9]{2,3}"),
+                "where it runs: x86_64 on the host driver, sm_* on any GPU, sm_90 on that type"),
+       required("dtype", &ShapeFile::dtype, dtype_kind(), "what \"$dtype\" stands for"),
+       optional("dims", &ShapeFile::dims,
+                map_kind(variable_kind(), integer_kind<std::int64_t>(1, kMostElements)),
+                "sizes by name"),
+       optional("scalars", &ShapeFile::scalars, map_kind(variable_kind(), scalar_kind()),
+                "numbers that kernel_fn has as inputs.NAME; every shape gives the same names"),
+       optional("floor_us", &ShapeFile::floor_us, number_kind(0, 1e9),
+                "a submission faster than this is flagged: the hardware's limit"),
+       optional("regimes", &ShapeFile::regimes, list_kind(object_kind(regime_table()), 1, 5),
+                "in the place of the challenge's")});
+}
+
+FieldTable<ChallengeLimits> limits_table() {
+  using Limits = ChallengeLimits;
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
+  return FieldTable<Limits>(
+      {optional("build_s", &Limits::build_s, number_kind(1, 86400), "seconds for build.sh"),
+       optional("prepare_s", &Limits::prepare_s, number_kind(1, 86400),
+                "seconds for import and prepare"),
+       optional("capture_s", &Limits::capture_s, number_kind(1, 86400),
+                "seconds for the capture of all shapes"),
+       optional("replay_s", &Limits::replay_s, number_kind(0.001, 3600),
+                "seconds for one replay of one shape"),
+       optional("memory_bytes", &Limits::memory_bytes, integer_kind<std::uint64_t>(0, kMost),
+                "device memory; 0 is what the device has"),
+       optional("output_bytes", &Limits::output_bytes,
+                integer_kind<std::uint64_t>(1 << 10, 64 << 20), "stdout and stderr that are kept"),
+       optional("submission_bytes", &Limits::submission_bytes,
+                integer_kind<std::uint64_t>(1 << 10, 1 << 30), "files of a submission")});
+}
+
+}  // namespace
+
+const FieldTable<ChallengeFile>& challenge_table() {
+  using File = ChallengeFile;
+  static const FieldTable<File> table(
+      {format_field<File>("kjudge-challenge/1"),
+       required(
+           "name", &File::name,
+           matching_kind("a name of small letters, digits and dashes", "[a-z0-9][a-z0-9-]{0,63}"),
+           "in paths, pages and on command lines"),
+       required("version", &File::version, integer_kind(1, 1'000'000),
+                "raised whenever results before and after cannot be compared"),
+       required("title", &File::title, line_kind(1, 200), "one line for people"),
+       required("author", &File::author, line_kind(1, 200), "who to ask"),
+       optional("bounty", &File::bounty, line_kind(0, 200), "what can be won"),
+       optional("target_us", &File::target_us, number_kind(0, 1e9),
+                "latency the author hopes for; shown, not judged"),
+       optional("cache", &File::cache,
+                word_kind<CacheMode>({{"cold", CacheMode::cold}, {"hot", CacheMode::hot}}),
+                "whether caches hold the inputs when a replay starts"),
+       optional("compiler_flags", &File::compiler_flags,
+                list_kind(matching_kind("a compiler flag that begins with \"-\", without blanks",
+                                        "-[^\\s]+"),
+                          0, 100),
+                "that a contestant may choose"),
+       optional("limits", &File::limits, object_kind(limits_table()), "each has its verdict"),
+       required("tensors", &File::tensors, object_kind(tensors_table()), "inputs and outputs"),
+       optional("regimes", &File::regimes, list_kind(object_kind(regime_table()), 1, 5),
+                "sets of input values; one, \"nominal\", where absent"),
+       required("shapes", &File::shapes, list_kind(object_kind(shape_table()), 1, 1000),
+                "timed and checked"),
+       optional("tests", &File::tests, list_kind(object_kind(shape_table()), 0, 1000),
+                "checked, not timed")});
+  return table;
+}
+
+}  // namespace kjudge

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "challenge/challenge.h"
+#include "json.h"
+
+namespace kjudge {
+
+// challenge.json as it stands in the file, before dims, dtypes and defaults are resolved.
+
+using DimFile = std::variant<std::int64_t, std::string>;  // a size, or the name of one of the dims
+template <class V>
+using Named = std::vector<std::pair<std::string, V>>;
+
+struct InputFile {
+  std::string name;
+  std::optional<DType> dtype;  // nullopt: the shape's
+  std::vector<DimFile> shape;
+  bool inout = false;
+  std::optional<Generator> generator;
+};
+
+struct CheckFile {
+  CheckKind kind = CheckKind::close;
+  std::optional<DType> dtype;  // only for shapes of this dtype
+  Check check;
+};
+
+struct OutputFile {
+  std::string name;
+  std::optional<DType> dtype;
+  std::vector<DimFile> shape;
+  std::optional<DType> expected_dtype;
+  Overflow overflow = Overflow::infinity;
+  std::vector<CheckFile> checks;
+};
+
+struct TensorsFile {
+  std::vector<InputFile> inputs;
+  std::vector<OutputFile> outputs;
+};
+
+struct RegimeFile {
+  std::string name;
+  int pairs_per_round = 5;
+  Named<Generator> generators;
+};
+
+struct ShapeFile {
+  std::optional<std::string> name;
+  std::string arch;
+  DType dtype = DType::float32;
+  Named<std::int64_t> dims;
+  Named<std::variant<std::int64_t, double, bool>> scalars;
+  std::optional<double> floor_us;
+  std::optional<std::vector<RegimeFile>> regimes;
+};
+
+struct ChallengeFile {
+  std::string name;
+  int version = 1;
+  std::string title, author, bounty;
+  std::optional<double> target_us;
+  CacheMode cache = CacheMode::cold;
+  std::vector<std::string> compiler_flags;
+  ChallengeLimits limits;
+  TensorsFile tensors;
+  std::vector<RegimeFile> regimes = {{"nominal", 5, {}}};
+  std::vector<ShapeFile> shapes, tests;
+};
+
+// The format, all of it: kjudge-challenge(5) in code.
+const FieldTable<ChallengeFile>& challenge_table();
+
+}  // namespace kjudge

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "score/result_json.h"
+
+#include <array>
+
+#include "json.h"
+
+// Versions of the format
+//   1  method 1
+
+namespace kjudge {
+namespace {
+
+constexpr std::uint64_t kMostCount = std::uint64_t{1} << 62;
+
+Kind<Verdict> verdict_kind() {
+  std::vector<std::pair<std::string, Verdict>> words;
+  for (int i = 0; i <= static_cast<int>(Verdict::judge_error); ++i) {
+    words.emplace_back(name(static_cast<Verdict>(i)), static_cast<Verdict>(i));
+  }
+  return word_kind(words);
+}
+
+// Bounds here are wide: whatever an evaluation came to, its result can be read again.
+Kind<std::string> word_text() { return text_kind(1 << 12); }
+Kind<double> nanoseconds_kind() { return number_kind(); }
+Kind<std::uint64_t> count_kind() { return integer_kind<std::uint64_t>(0, kMostCount); }
+Kind<std::string> hash_kind() {
+  return matching_kind("64 hexadecimal digits, or \"\" where there is none", "([0-9a-f]{64})?");
+}
+
+FieldTable<Clocks> clocks_table() {
+  return FieldTable<Clocks>(
+      {required("event_ns", &Clocks::event_ns, nanoseconds_kind(), "between the two events"),
+       required("stamp_ns", &Clocks::stamp_ns, nanoseconds_kind(), "between the two stamp kernels"),
+       required("host_ns", &Clocks::host_ns, nanoseconds_kind(),
+                "in the worker, from unblock to stream synchronized"),
+       required("supervisor_ns", &Clocks::supervisor_ns, nanoseconds_kind(),
+                "in the supervisor, from go to done")});
+}
+
+// An arm of a pair: a list of replays under the arm's name.
+Field<Pair> arm_field(ArmName arm) {
+  const auto kind = list_kind(object_kind(clocks_table()), 0, 100);
+  const auto index = static_cast<std::size_t>(arm);
+  return {std::string(name(arm)),
+          "its replays in this pair; the median of event_ns is its time",
+          true,
+          false,
+          kind.expected,
+          [=](const JsonCursor& at, Pair& into) { into.arms[index].replays = kind.read(at); },
+          [=](const Pair& from) { return kind.write(from.arms[index].replays); },
+          kind.schema};
+}
+
+FieldTable<Pair> pair_table() {
+  return FieldTable<Pair>(
+      {required("regime", &Pair::regime, word_text(), "regime of the inputs"),
+       required("first", &Pair::first,
+                word_kind<ArmName>(
+                    {{"baseline", ArmName::baseline}, {"submission", ArmName::submission}}),
+                "the arm that ran first"),
+       arm_field(ArmName::baseline), arm_field(ArmName::submission),
+       required("voids", &Pair::voids, integer_kind(0, 100), "attempts thrown away before"),
+       required("void_causes", &Pair::void_causes, list_kind(word_text(), 0, 100),
+                "why, one for each")});
+}
+
+FieldTable<RoundFacts> round_table() {
+  return FieldTable<RoundFacts>(
+      {required("null_graph_ns", &RoundFacts::null_graph_ns, nanoseconds_kind(),
+                "event time of an empty graph"),
+       required("clock_tick_ns", &RoundFacts::clock_tick_ns, nanoseconds_kind(),
+                "resolution of the event clock"),
+       required("pairs", &RoundFacts::pairs, list_kind(object_kind(pair_table()), 0, 1000),
+                "in the order they were taken")});
+}
+
+FieldTable<CheckFailure> failure_table() {
+  return FieldTable<CheckFailure>(
+      {required("output", &CheckFailure::output, word_text(), "name of the tensor"),
+       required("check", &CheckFailure::check, word_text(), "the check that failed"),
+       required("elements", &CheckFailure::elements, count_kind(), "of the tensor"),
+       required("mismatched", &CheckFailure::mismatched, count_kind(), "that differ"),
+       required("first_index", &CheckFailure::first_index, count_kind(),
+                "first that differs, counted from 0 with the last dimension fastest"),
+       required("first_position", &CheckFailure::first_position,
+                list_kind(integer_kind<std::int64_t>(0, kMostCount), 0, 16),
+                "the same, by dimension"),
+       required("out", &CheckFailure::out, any_number_kind(), "what was there"),
+       required("expected", &CheckFailure::expected, any_number_kind(),
+                "what should be, rounded to the output's type"),
+       required("worst_abs", &CheckFailure::worst_abs, any_number_kind(),
+                "largest absolute error of the tensor"),
+       required("worst_rel", &CheckFailure::worst_rel, any_number_kind(),
+                "largest relative error of the tensor"),
+       required("nonfinite", &CheckFailure::nonfinite, count_kind(),
+                "NaN or infinite on one side only"),
+       required("unwritten", &CheckFailure::unwritten, count_kind(),
+                "that still hold the poison from before the launch"),
+       required("regime", &CheckFailure::regime, word_text(), "regime of the inputs"),
+       required("round", &CheckFailure::round, integer_kind(0, 1000), "counted from 0"),
+       required("pair", &CheckFailure::pair, integer_kind(0, 1000), "of the round, from 0")});
+}
+
+FieldTable<ShapeFacts> shape_facts_table() {
+  return FieldTable<ShapeFacts>(
+      {required("name", &ShapeFacts::name, word_text(), "name of the shape or test"),
+       required("timed", &ShapeFacts::timed, boolean_kind(), "false for a test"),
+       required("replays_per_arm", &ShapeFacts::replays_per_arm, integer_kind(1, 100),
+                "in each pair"),
+       optional("floor_ns", &ShapeFacts::floor_ns, nanoseconds_kind(),
+                "of the challenge; absent where it has none"),
+       required("verdict", &ShapeFacts::verdict, verdict_kind(), "on this shape"),
+       required("message", &ShapeFacts::message, text_kind(), "for the contestant"),
+       optional("failure", &ShapeFacts::failure, object_kind(failure_table()),
+                "the first failed check; absent where none failed"),
+       required("rounds", &ShapeFacts::rounds, list_kind(object_kind(round_table()), 0, 1000),
+                "times, in the order they were taken")});
+}
+
+FieldTable<Phase> phase_table() {
+  return FieldTable<Phase>({required("name", &Phase::name, word_text(), "step"),
+                            required("seconds", &Phase::seconds, number_kind(), "wall time")});
+}
+
+// The derived block, written only.
+
+Json interval_json(const Interval& interval) {
+  return Json{Json::Object{{"low", Json{interval.low}}, {"high", Json{interval.high}}}};
+}
+
+Json score_json(const Evaluation& evaluation) {
+  const Score derived = score(evaluation);
+  Json::List shapes;
+  for (const ShapeScore& shape : derived.shapes) {
+    shapes.push_back(Json{Json::Object{{"name", Json{shape.name}},
+                                       {"speedup", Json{shape.speedup}},
+                                       {"interval", interval_json(shape.interval)},
+                                       {"baseline_ns", Json{shape.baseline_ns}},
+                                       {"submission_ns", Json{shape.submission_ns}},
+                                       {"below_floor", Json{shape.below_floor}}}});
+  }
+  Json::Object object = {{"ranked", Json{derived.ranked}}};
+  if (!derived.ranked) object.push_back({"why_not", Json{derived.why_not}});
+  if (!derived.shapes.empty()) {
+    object.push_back({"speedup", Json{derived.speedup}});
+    object.push_back({"interval", interval_json(derived.interval)});
+  }
+  object.push_back({"shapes", Json{std::move(shapes)}});
+  return Json{std::move(object)};
+}
+
+Json score_schema() {
+  const auto of_type = [](std::string type) {
+    return Json{Json::Object{{"type", Json{std::move(type)}}}};
+  };
+  const Json number = of_type("number");
+  const Json interval = object_schema({{"low", number}, {"high", number}}, {"low", "high"});
+  Json::Object shape = {{"name", of_type("string")}, {"speedup", number},
+                        {"interval", interval},      {"baseline_ns", number},
+                        {"submission_ns", number},   {"below_floor", of_type("boolean")}};
+  const Json one = object_schema(std::move(shape), {"name", "speedup", "interval", "baseline_ns",
+                                                    "submission_ns", "below_floor"});
+  const Json all = Json{Json::Object{{"type", Json{std::string("array")}}, {"items", one}}};
+  return object_schema({{"ranked", of_type("boolean")},
+                        {"why_not", of_type("string")},
+                        {"speedup", number},
+                        {"interval", interval},
+                        {"shapes", all}},
+                       {"ranked", "shapes"});
+}
+
+const FieldTable<Evaluation>& result_table() {
+  using E = Evaluation;
+  static const FieldTable<E> table(
+      {format_field<E>("kjudge-result/1"),
+       required("id", &E::id, word_text(), "UUID of the evaluation"),
+       required("challenge", &E::challenge, word_text(), "name of the challenge"),
+       required("challenge_version", &E::challenge_version, integer_kind(1, 1'000'000),
+                "its version"),
+       required("challenge_sha256", &E::challenge_sha256, hash_kind(), "of its folder"),
+       required("submission", &E::submission, word_text(), "path or name as handed in"),
+       required("submission_sha256", &E::submission_sha256, hash_kind(), "of its files"),
+       required("method", &E::method, integer_kind(1, 1000), "how kjudge measured"),
+       required("kjudge_version", &E::kjudge_version, word_text(), "the program"),
+       required("driver", &E::driver, word_text(), "\"host 1.0\", \"cuda 13.0\""),
+       required("device", &E::device, word_text(), "name, with UUID for a GPU"),
+       required("arch", &E::arch, word_text(), "\"x86_64\", \"sm_90\""),
+       required("node", &E::node, word_text(), "the machine"),
+       required("trust", &E::trust,
+                word_kind<std::string>({{"device", "device"}, {"process", "process"}, {"", ""}}),
+                "\"process\" where kernels are host code of their worker, whose times are "
+                "believed only among friends"),
+       required("started", &E::started,
+                matching_kind("a time such as \"2025-01-31T12:00:00Z\", or \"\"",
+                              "([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
+                              "([.][0-9]{1,9})?Z)?"),
+                "UTC"),
+       required("cache", &E::cache,
+                word_kind<CacheMode>({{"cold", CacheMode::cold}, {"hot", CacheMode::hot}}),
+                "whether caches held the inputs when a replay started"),
+       required("peak_bytes", &E::peak_bytes, count_kind(), "of device memory"),
+       required("verdict", &E::verdict, verdict_kind(), "on the submission"),
+       required("message", &E::message, text_kind(), "what happened and what to do"),
+       derived_field<E>("score", score_json, score_schema(),
+                        "computed from the rest; not read back"),
+       required("shapes", &E::shapes, list_kind(object_kind(shape_facts_table()), 0, 10'000),
+                "in the order of the challenge"),
+       required("phases", &E::phases, list_kind(object_kind(phase_table()), 0, 1000),
+                "wall time by step"),
+       required("log", &E::log, text_kind(std::size_t{256} << 20), "the contestant's own output")});
+  return table;
+}
+
+}  // namespace
+
+std::string result_to_json(const Evaluation& evaluation) {
+  return print_json(Json{result_table().write(evaluation)});
+}
+
+Evaluation result_from_json(const std::string& text, const std::filesystem::path& path) {
+  const Json json = parse_json(text, path.native(), Fault::malformed);
+  return result_table().read(JsonCursor(json, path.native(), Fault::malformed));
+}
+
+std::string result_json_schema() {
+  Json schema = result_table().schema();
+  auto& object = std::get<Json::Object>(schema.value);
+  object.insert(object.begin(),
+                {"$schema", Json{std::string("https://json-schema.org/draft/2020-12/schema")}});
+  return print_json(schema);
+}
+
+}  // namespace kjudge

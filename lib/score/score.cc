@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "score/score.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "error.h"
+#include "stats.h"
+
+namespace kjudge {
+namespace {
+
+// The distinct regimes of a shape's pairs, in the order they first appear.
+std::vector<std::string> regimes_of(const ShapeFacts& shape) {
+  std::vector<std::string> names;
+  for (const RoundFacts& round : shape.rounds) {
+    for (const Pair& pair : round.pairs) {
+      if (std::find(names.begin(), names.end(), pair.regime) == names.end()) {
+        names.push_back(pair.regime);
+      }
+    }
+  }
+  return names;
+}
+
+// Geometric mean over the regimes of the median ratio of each one's pairs; nullopt when a regime
+// has none.
+std::optional<double> ratio_of(const std::vector<const RoundFacts*>& rounds,
+                               const std::vector<std::string>& regimes) {
+  std::vector<double> medians;
+  for (const std::string& regime : regimes) {
+    std::vector<double> ratios;
+    for (const RoundFacts* round : rounds) {
+      for (const Pair& pair : round->pairs) {
+        if (pair.regime == regime) ratios.push_back(pair.ratio());
+      }
+    }
+    if (ratios.empty()) return std::nullopt;
+    medians.push_back(median(ratios));
+  }
+  if (medians.empty()) return std::nullopt;
+  return geometric_mean(medians);
+}
+
+double median_time(const ShapeFacts& shape, ArmName arm) {
+  std::vector<double> times;
+  for (const RoundFacts& round : shape.rounds) {
+    for (const Pair& pair : round.pairs) {
+      times.push_back(pair.arms[static_cast<std::size_t>(arm)].time_ns());
+    }
+  }
+  return median(times);
+}
+
+Interval span_of(const std::vector<double>& rounds) {
+  const auto [low, high] = std::minmax_element(rounds.begin(), rounds.end());
+  return {*low, *high};
+}
+
+// Why the times of a timed shape cannot be scored; empty when they can.
+std::string broken_times(const ShapeFacts& shape) {
+  for (const RoundFacts& round : shape.rounds) {
+    for (const Pair& pair : round.pairs) {
+      for (const ArmTimes& arm : pair.arms) {
+        if (arm.replays.empty()) return "a pair has no times";
+        const double time = arm.time_ns();
+        if (!std::isfinite(time) || time <= 0) return "a pair has a time that is not above 0";
+      }
+    }
+  }
+  return {};
+}
+
+// Why a timed shape has not what a ranked evaluation needs; empty when it has.
+std::string missing_pairs(const ShapeFacts& shape, const std::vector<std::string>& regimes) {
+  if (shape.rounds.size() != static_cast<std::size_t>(kRounds)) {
+    return cat(shape.rounds.size(), " of ", kRounds, " rounds");
+  }
+  for (std::size_t r = 0; r < shape.rounds.size(); ++r) {
+    const RoundFacts& round = shape.rounds[r];
+    if (round.pairs.size() != static_cast<std::size_t>(kPairsPerRound)) {
+      return cat(round.pairs.size(), " of ", kPairsPerRound, " pairs in round ", r + 1);
+    }
+    if (!ratio_of({&round}, regimes).has_value())
+      return cat("a regime is missing in round ", r + 1);
+  }
+  return {};
+}
+
+}  // namespace
+
+Score score(const Evaluation& evaluation) {
+  Score score;
+  // The first reason is told.
+  const auto not_ranked = [&](const std::string& why) {
+    if (score.why_not.empty()) score.why_not = why;
+  };
+  if (evaluation.verdict != Verdict::accepted) {
+    not_ranked(cat("the verdict is ", name(evaluation.verdict)));
+  }
+  std::vector<double> speedups;
+  std::vector<std::vector<double>> by_round(static_cast<std::size_t>(kRounds));
+  for (const ShapeFacts& shape : evaluation.shapes) {
+    const std::string who = cat(shape.timed ? "shape " : "test ", shape.name, ": ");
+    if (shape.verdict != Verdict::accepted) not_ranked(cat(who, name(shape.verdict)));
+    if (!shape.timed) continue;
+    const std::vector<std::string> regimes = regimes_of(shape);
+    if (const std::string why = broken_times(shape); !why.empty()) {
+      not_ranked(who + why);
+      continue;
+    }
+    if (regimes.empty()) {
+      not_ranked(who + "no pairs");
+      continue;
+    }
+    if (const std::string why = missing_pairs(shape, regimes); !why.empty()) not_ranked(who + why);
+
+    std::vector<const RoundFacts*> all;
+    std::vector<double> rounds;
+    for (std::size_t r = 0; r < shape.rounds.size(); ++r) {
+      all.push_back(&shape.rounds[r]);
+      const std::optional<double> value = ratio_of({&shape.rounds[r]}, regimes);
+      if (!value.has_value()) continue;
+      rounds.push_back(*value);
+      if (r < by_round.size()) by_round[r].push_back(*value);
+    }
+    ShapeScore& scored = score.shapes.emplace_back();
+    scored.name = shape.name;
+    scored.baseline_ns = median_time(shape, ArmName::baseline);
+    scored.submission_ns = median_time(shape, ArmName::submission);
+    scored.speedup = *ratio_of(all, regimes);
+    scored.interval = rounds.empty() ? Interval{scored.speedup, scored.speedup} : span_of(rounds);
+    scored.below_floor = shape.floor_ns.has_value() && scored.submission_ns < *shape.floor_ns;
+    speedups.push_back(scored.speedup);
+  }
+  if (speedups.empty()) {
+    not_ranked("no timed shape");
+    return score;
+  }
+  score.speedup = geometric_mean(speedups);
+  std::vector<double> rounds;
+  for (const std::vector<double>& values : by_round) {
+    // A round counts with every shape or not at all.
+    if (values.size() == speedups.size()) rounds.push_back(geometric_mean(values));
+  }
+  score.interval = rounds.empty() ? Interval{score.speedup, score.speedup} : span_of(rounds);
+  score.ranked = score.why_not.empty();
+  return score;
+}
+
+// Sorted by speedup, equal ones by name, so that the order is the same everywhere. The best entry
+// opens tie group 1. Each next entry joins the open group while its interval overlaps that of the
+// group's best entry, touching included; the first that does not opens the next group and is its
+// best. So a group is what its best entry cannot be told apart from, and never grows into a chain
+// whose ends do not overlap. An entry that would overlap but stands below one that does not is in
+// the later group: groups follow the order.
+std::vector<RankedEntry> rank(std::vector<Entry> entries) {
+  std::erase_if(entries, [](const Entry& entry) { return !entry.score.ranked; });
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    if (a.score.speedup != b.score.speedup) return a.score.speedup > b.score.speedup;
+    return std::tie(a.run, a.submission) < std::tie(b.run, b.submission);
+  });
+  std::vector<RankedEntry> ranked;
+  std::size_t best = 0;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const Interval& leader = entries[best].score.interval;
+    const Interval& own = entries[i].score.interval;
+    if (i > 0 && (own.high < leader.low || own.low > leader.high)) best = i;
+    RankedEntry& row = ranked.emplace_back();
+    row.entry = entries[i];
+    row.rank = static_cast<int>(best) + 1;
+    row.tie_group = i == 0 ? 1 : ranked[i - 1].tie_group + (best == i ? 1 : 0);
+  }
+  return ranked;
+}
+
+}  // namespace kjudge
