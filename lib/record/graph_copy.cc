@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record/graph_copy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <optional>
+
+#include "record/rules.h"
+
+namespace kjudge {
+namespace {
+
+static_assert(sizeof(CUlaunchAttributeValue) == sizeof(Attribute::value));
+
+Attribute attribute_of(std::uint32_t id, const void* value, std::size_t size) {
+  Attribute attribute{id, {}};
+  std::memcpy(attribute.value.data(), value, size);
+  return attribute;
+}
+
+// What the kernel of a node is, by each handle it may have.
+struct NodeKernel {
+  CUfunction function = nullptr;
+  CUkernel kernel = nullptr;
+  FunctionSettings settings;
+};
+
+NodeKernel resolve_kernel(const Watched& watched, const CUDA_KERNEL_NODE_PARAMS_v2& params) {
+  const Driver& driver = watched.driver;
+  NodeKernel found{params.func, params.kern, {}};
+  if (found.function == nullptr && found.kernel != nullptr) {
+    KJ_DRIVER(driver, cuKernelGetFunction(&found.function, found.kernel));
+  }
+  KJ_CHECK(found.function != nullptr);
+  const RecordedModules& modules = watched.observed->modules;
+  found.settings = modules.settings(found.function);
+  if (found.kernel != nullptr) {
+    FunctionSettings of_kernel = modules.settings(found.kernel);
+    found.settings.attributes.merge(of_kernel.attributes);
+    found.settings.launch_attributes.merge(of_kernel.launch_attributes);
+    if (found.settings.cache_config < 0) found.settings.cache_config = of_kernel.cache_config;
+  }
+  return found;
+}
+
+std::size_t image_of(const Watched& watched, CUfunction function, std::string_view kernel) {
+  CUmodule module = nullptr;
+  KJ_DRIVER(watched.driver, cuFuncGetModule(&module, function));
+  const RecordedModules& modules = watched.observed->modules;
+  if (const auto image = modules.image_of(module)) return *image;
+  const auto module_of = reinterpret_cast<PFN_cuLibraryGetModule_v12000>(
+      watched.optional_entry("cuLibraryGetModule", 12000));
+  for (const void* library : modules.libraries()) {
+    CUmodule of_library = nullptr;
+    const auto handle = reinterpret_cast<CUlibrary>(const_cast<void*>(library));
+    if (module_of != nullptr && module_of(&of_library, handle) == CUDA_SUCCESS &&
+        of_library == module) {
+      return *modules.image_of(library);
+    }
+  }
+  throw Refused(Rule::unknown_module,
+                cat("the module of kernel ", kernel, " was not seen loading"));
+}
+
+void copy_arguments(const Driver& driver, const CUDA_KERNEL_NODE_PARAMS_v2& params,
+                    CUfunction function, KernelNode& node) {
+  for (std::size_t i = 0;; ++i) {
+    std::size_t offset = 0, size = 0;
+    const CUresult result = driver.cuFuncGetParamInfo(function, i, &offset, &size);
+    if (result == CUDA_ERROR_INVALID_VALUE) break;
+    check_driver(driver, result, "cuFuncGetParamInfo");
+    node.argument_offsets.push_back(static_cast<std::uint32_t>(offset));
+    node.argument_sizes.push_back(static_cast<std::uint32_t>(size));
+  }
+  const std::size_t count = node.argument_offsets.size();
+  if (count == 0) return;
+  node.arguments.resize(node.argument_offsets.back() + node.argument_sizes.back());
+  if (params.kernelParams != nullptr) {
+    for (std::size_t i = 0; i < count; ++i) {
+      std::memcpy(node.arguments.data() + node.argument_offsets[i], params.kernelParams[i],
+                  node.argument_sizes[i]);
+    }
+    return;
+  }
+  // The parameter buffer as one piece, which is how cuBLAS launches.
+  const void* buffer = nullptr;
+  std::size_t buffer_bytes = 0;
+  for (void** extra = params.extra; extra != nullptr && *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = extra[1];
+    if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+      std::memcpy(&buffer_bytes, extra[1], sizeof(buffer_bytes));
+    }
+  }
+  if (buffer == nullptr) {
+    throw Refused(Rule::unknown_node,
+                  cat("kernel ", node.name, " has parameters but no arguments"));
+  }
+  std::memcpy(node.arguments.data(), buffer, std::min(buffer_bytes, node.arguments.size()));
+}
+
+// Whether `value` is what an unset attribute reads; nullopt where that cannot be told from a value
+// that was set.
+std::optional<bool> reads_unset(CUlaunchAttributeID id, const CUlaunchAttributeValue& value) {
+  switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+      return value.accessPolicyWindow.num_bytes == 0;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+      return value.cooperative == 0;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+      return value.clusterDim.x == 0;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+      return value.clusterSchedulingPolicyPreference == CU_CLUSTER_SCHEDULING_POLICY_DEFAULT;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+      return value.priority == 0;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+      return value.memSyncDomainMap.default_ == 0 && value.memSyncDomainMap.remote <= 1;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+      return value.memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT;
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+      return value.preferredClusterDim.x == 0;
+    case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
+      return value.deviceUpdatableKernelNode.deviceUpdatable == 0;
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+      // Reads 0 when unset, though the default is -1: setting that 0 cost up to 3.1x on an H200.
+      if (value.sharedMemCarveout == 0) return std::nullopt;
+      return false;
+    case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+      return value.nvlinkUtilCentricScheduling == 0;
+    default:
+      return true;
+  }
+}
+
+void copy_launch_attributes(const Driver& driver, CUgraphNode from, const NodeKernel& kernel,
+                            KernelNode& node) {
+  for (const int number : {1, 2, 4, 5, 8, 9, 10, 11, 13, 14, 16}) {
+    const auto id = static_cast<CUlaunchAttributeID>(number);
+    CUlaunchAttributeValue value{};
+    // A driver that does not know an attribute has none set.
+    if (driver.cuGraphKernelNodeGetAttribute(from, id, &value) != CUDA_SUCCESS) continue;
+    const bool set_by_launch = kernel.settings.launch_attributes.count(number) != 0;
+    if (reads_unset(id, value).value_or(!set_by_launch)) continue;
+    if (id == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW) {
+      throw Refused(Rule::access_policy_window,
+                    cat("kernel ", node.name, " is launched with an access policy window of ",
+                        value.accessPolicyWindow.num_bytes, " bytes"));
+    }
+    if (id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) {
+      throw Refused(Rule::device_updatable,
+                    cat("kernel ", node.name, " is a node that device code may change"));
+    }
+    node.launch_attributes.push_back(
+        attribute_of(static_cast<std::uint32_t>(number), &value, sizeof(value)));
+  }
+}
+
+KernelNode copy_kernel(const Watched& watched, CUgraphNode from) {
+  const Driver& driver = watched.driver;
+  CUDA_KERNEL_NODE_PARAMS_v2 params{};
+  KJ_DRIVER(driver, cuGraphKernelNodeGetParams(from, &params));
+  const NodeKernel kernel = resolve_kernel(watched, params);
+  const char* name = nullptr;
+  KJ_DRIVER(driver, cuFuncGetName(&name, kernel.function));
+
+  KernelNode node;
+  node.name = name;
+  node.module = static_cast<std::uint32_t>(image_of(watched, kernel.function, node.name));
+  node.grid = {params.gridDimX, params.gridDimY, params.gridDimZ};
+  node.block = {params.blockDimX, params.blockDimY, params.blockDimZ};
+  node.shared_bytes = params.sharedMemBytes;
+  copy_arguments(driver, params, kernel.function, node);
+  copy_launch_attributes(driver, from, kernel, node);
+  for (const auto& [id, value] : kernel.settings.attributes) {
+    node.function_attributes.push_back(
+        attribute_of(static_cast<std::uint32_t>(id), &value, sizeof(value)));
+  }
+  // Properties of the code alone: max threads, shared, constant and local bytes, registers,
+  // versions.
+  for (const std::uint32_t id : {0u, 1u, 2u, 3u, 4u, 5u, 6u}) {
+    int value = 0;
+    if (driver.cuFuncGetAttribute(&value, static_cast<CUfunction_attribute>(id), kernel.function) ==
+        CUDA_SUCCESS) {
+      node.observed_attributes.push_back(attribute_of(id, &value, sizeof(value)));
+    }
+  }
+  node.cache_config = kernel.settings.cache_config;
+  return node;
+}
+
+MemsetNode copy_memset(const Driver& driver, CUgraphNode from) {
+  CUDA_MEMSET_NODE_PARAMS params{};
+  KJ_DRIVER(driver, cuGraphMemsetNodeGetParams(from, &params));
+  MemsetNode node;
+  node.address = params.dst;
+  node.height = std::max<std::uint64_t>(params.height, 1);
+  node.pitch = node.height > 1 ? params.pitch : 0;
+  node.element_size = params.elementSize;
+  node.value =
+      params.elementSize >= 4 ? params.value : params.value & ((1u << 8 * params.elementSize) - 1);
+  node.width = params.width;
+  return node;
+}
+
+std::uint64_t copy_end(CUmemorytype type, CUdeviceptr device, const void* host, std::size_t x,
+                       std::size_t y, std::size_t z, std::size_t pitch, std::size_t height) {
+  if (type == CU_MEMORYTYPE_ARRAY)
+    throw Refused(Rule::array_copy, "copies to or from a CUDA array");
+  // Of the memory type only "host" says which member counts; unified addresses are in `device`.
+  const std::uint64_t start =
+      type == CU_MEMORYTYPE_HOST ? reinterpret_cast<std::uint64_t>(host) : device;
+  return start + (z * height + y) * pitch + x;
+}
+
+MemcpyNode copy_memcpy(const Driver& driver, CUgraphNode from) {
+  CUDA_MEMCPY3D params{};
+  KJ_DRIVER(driver, cuGraphMemcpyNodeGetParams(from, &params));
+  MemcpyNode node;
+  node.destination =
+      copy_end(params.dstMemoryType, params.dstDevice, params.dstHost, params.dstXInBytes,
+               params.dstY, params.dstZ, params.dstPitch, params.dstHeight);
+  node.source = copy_end(params.srcMemoryType, params.srcDevice, params.srcHost, params.srcXInBytes,
+                         params.srcY, params.srcZ, params.srcPitch, params.srcHeight);
+  node.width_bytes = params.WidthInBytes;
+  node.height = std::max<std::uint64_t>(params.Height, 1);
+  node.depth = std::max<std::uint64_t>(params.Depth, 1);
+  node.destination_pitch = params.dstPitch;
+  node.source_pitch = params.srcPitch;
+  node.destination_height = params.dstHeight;
+  node.source_height = params.srcHeight;
+  return node;
+}
+
+// Why a node of `type` cannot be replayed.
+std::pair<Rule, const char*> refused_kind(CUgraphNodeType type) {
+  switch (type) {
+    case CU_GRAPH_NODE_TYPE_HOST:
+      return {Rule::host_node, "a host function"};
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+      return {Rule::child_graph, "a child graph"};
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+      return {Rule::event_node, "a wait for an event from outside"};
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+      return {Rule::event_node, "a record of an event for others"};
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
+      return {Rule::semaphore_node, "an external semaphore"};
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+      return {Rule::memory_node, "an allocation or free inside the graph"};
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+      return {Rule::batch_memory_node, "a stream memory operation"};
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+      return {Rule::conditional_node, "a conditional node"};
+    default:
+      return {Rule::unknown_node, "of a kind that kjudge does not know"};
+  }
+}
+
+Node copy_node(const Watched& watched, CUgraphNode from) {
+  CUgraphNodeType type{};
+  KJ_DRIVER(watched.driver, cuGraphNodeGetType(from, &type));
+  switch (type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+      return copy_kernel(watched, from);
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+      return copy_memset(watched.driver, from);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+      return copy_memcpy(watched.driver, from);
+    case CU_GRAPH_NODE_TYPE_EMPTY:
+      return EmptyNode{};
+    default:
+      const auto [rule, what] = refused_kind(type);
+      throw Refused(rule, what);
+  }
+}
+
+}  // namespace
+
+std::string hex(std::uint64_t value) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  do {
+    text.insert(text.begin(), kDigits[value & 15]);
+    value >>= 4;
+  } while (value != 0);
+  return "0x" + text;
+}
+
+std::string describe_node(const Graph& graph, std::size_t index) {
+  const Node& node = graph.nodes[index];
+  if (const auto* kernel = std::get_if<KernelNode>(&node)) {
+    return cat("node ", index, ", kernel ", kernel->name);
+  }
+  if (std::holds_alternative<MemsetNode>(node)) return cat("node ", index, ", memset");
+  if (std::holds_alternative<MemcpyNode>(node)) return cat("node ", index, ", copy");
+  return cat("node ", index);
+}
+
+Graph copy_graph(const Watched& watched, CUgraph graph) {
+  const Driver& driver = watched.driver;
+  std::size_t count = 0;
+  KJ_DRIVER(driver, cuGraphGetNodes(graph, nullptr, &count));
+  std::vector<CUgraphNode> nodes(count);
+  if (count != 0) KJ_DRIVER(driver, cuGraphGetNodes(graph, nodes.data(), &count));
+
+  Graph copied;
+  std::map<CUgraphNode, std::uint32_t> index;
+  for (std::size_t i = 0; i < count; ++i) {
+    index[nodes[i]] = static_cast<std::uint32_t>(i);
+    try {
+      copied.nodes.push_back(copy_node(watched, nodes[i]));
+    } catch (Error& error) {
+      error.context(cat("node ", i));
+      throw;
+    }
+  }
+
+  std::size_t edge_count = 0;
+  KJ_DRIVER(driver, cuGraphGetEdges(graph, nullptr, nullptr, nullptr, &edge_count));
+  std::vector<CUgraphNode> from(edge_count), to(edge_count);
+  std::vector<CUgraphEdgeData> edges(edge_count);
+  if (edge_count != 0) {
+    KJ_DRIVER(driver, cuGraphGetEdges(graph, from.data(), to.data(), edges.data(), &edge_count));
+  }
+  for (std::size_t i = 0; i < edge_count; ++i) {
+    copied.edges.push_back(
+        {index.at(from[i]), index.at(to[i]), edges[i].from_port, edges[i].to_port, edges[i].type});
+  }
+  return copied;
+}
+
+}  // namespace kjudge

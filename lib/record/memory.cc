@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record/memory.h"
+
+#include <algorithm>
+
+namespace kjudge {
+namespace {
+
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t to) { return (value + to - 1) / to * to; }
+
+[[noreturn]] void fail(CUresult result, const std::string& message) {
+  throw DriverError(result, message, std::source_location::current());
+}
+
+// The entry of `ranges` (keyed by address) that holds `address`.
+template <class Map>
+auto holder(Map& ranges, std::uint64_t address) {
+  auto after = ranges.upper_bound(address);
+  if (after == ranges.begin()) return ranges.end();
+  auto candidate = std::prev(after);
+  return address - candidate->first < candidate->second.size ? candidate : ranges.end();
+}
+
+}  // namespace
+
+int RecordedMemory::current_device() const {
+  CUdevice device = 0;
+  KJ_DRIVER(driver_, cuCtxGetDevice(&device));
+  return device;
+}
+
+void RecordedMemory::reserve_arena(int device) {
+  const Lock lock(mutex_);
+  arena(device);
+}
+
+RecordedMemory::ArenaState& RecordedMemory::arena(int device) {
+  const auto found = arenas_.find(device);
+  if (found != arenas_.end()) return found->second;
+  KJ_CHECK(device >= 0 && static_cast<std::uint32_t>(device) < kMaxDevices);
+  const std::uint64_t wanted = kArenaBase + static_cast<std::uint64_t>(device) * kArenaSize;
+  CUdeviceptr got = 0;
+  KJ_DRIVER(driver_, cuMemAddressReserve(&got, kArenaSize, 0, wanted, 0));
+  if (got != wanted) {
+    driver_.cuMemAddressFree(got, kArenaSize);
+    fail(CUDA_ERROR_OUT_OF_MEMORY,
+         cat("cuMemAddressReserve: the arena's addresses are taken in this process (asked for ",
+             wanted, ", got ", got, ")"));
+  }
+  return arenas_.emplace(device, ArenaState{wanted, wanted}).first->second;
+}
+
+std::uint64_t RecordedMemory::take_addresses(int device, const char* call, std::uint64_t size,
+                                             std::uint64_t alignment) {
+  ArenaState& arena = this->arena(device);
+  const std::uint64_t address = round_up(arena.next, std::max(alignment, kRegionGranule));
+  const std::uint64_t end = arena.begin + kArenaSize;
+  if (address > end || size > end - address) {
+    fail(CUDA_ERROR_OUT_OF_MEMORY,
+         cat(call, " of ", size, " bytes: the arena of device ", device,
+             " has no addresses left (addresses are never used twice; allocate in prepare, not "
+             "in every call of kernel_fn)"));
+  }
+  arena.next = address + size + kRegionGranule;
+  return address;
+}
+
+void RecordedMemory::check_limit(const char* call, std::uint64_t bytes) const {
+  const Lock lock(mutex_);
+  check_limit_locked(call, bytes);
+}
+
+void RecordedMemory::check_limit_locked(const char* call, std::uint64_t bytes) const {
+  if (limit_ == 0 || (bytes <= limit_ && bytes_ <= limit_ - bytes)) return;
+  fail(CUDA_ERROR_OUT_OF_MEMORY,
+       cat(call, " of ", bytes, " bytes: ", bytes_, " bytes of device memory are in use, and ",
+           limit_, " are allowed"));
+}
+
+void RecordedMemory::add_bytes(std::uint64_t bytes) {
+  bytes_ += bytes;
+  peak_ = std::max(peak_, bytes_);
+}
+
+std::uint64_t RecordedMemory::allocate(const char* call, std::uint64_t bytes, Role role) {
+  const Lock lock(mutex_);
+  if (bytes == 0) fail(CUDA_ERROR_INVALID_VALUE, cat(call, " of 0 bytes"));
+  if (bytes > kArenaSize) fail(CUDA_ERROR_OUT_OF_MEMORY, cat(call, " of ", bytes, " bytes"));
+  const int device = current_device();
+  const std::uint64_t size = round_up(bytes, kRegionGranule);
+  check_limit_locked(call, size);
+
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = device;
+  Allocation allocation{0, size, bytes, static_cast<std::uint32_t>(device), role, call};
+  const std::string what = cat(call, " of ", bytes, " bytes: cuMemCreate");
+  check_driver(driver_, driver_.cuMemCreate(&allocation.handle, size, &properties, 0), what);
+  try {
+    allocation.address = take_addresses(device, call, size, kRegionGranule);
+    KJ_DRIVER(driver_, cuMemMap(allocation.address, size, 0, allocation.handle, 0));
+    CUmemAccessDesc access{};
+    access.location = properties.location;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    const CUresult result = driver_.cuMemSetAccess(allocation.address, size, &access, 1);
+    if (result != CUDA_SUCCESS) driver_.cuMemUnmap(allocation.address, size);
+    check_driver(driver_, result, cat(call, ": cuMemSetAccess"));
+  } catch (...) {
+    driver_.cuMemRelease(allocation.handle);
+    throw;
+  }
+  live_[allocation.address] = allocation;
+  add_bytes(size);
+  return allocation.address;
+}
+
+bool RecordedMemory::free(std::uint64_t address, const std::function<void()>& wait) {
+  Allocation allocation;
+  {
+    const Lock lock(mutex_);
+    const auto found = live_.find(address);
+    if (found == live_.end()) {
+      if (!in_arena(address)) return false;
+      fail(CUDA_ERROR_INVALID_VALUE, "free of an address that is not allocated");
+    }
+    if (frees_held_) return true;
+    if (found->second.mapped_by_submission) {
+      fail(CUDA_ERROR_INVALID_VALUE, "free of memory that cuMemMap mapped; use cuMemUnmap");
+    }
+    allocation = found->second;
+    live_.erase(found);
+    freed_[address] = allocation;
+    bytes_ -= allocation.size;
+  }
+  // Not under the lock: other threads may have to allocate for their work to end.
+  wait();
+  driver_.cuMemUnmap(address, allocation.size);
+  driver_.cuMemRelease(allocation.handle);
+  return true;
+}
+
+std::uint64_t RecordedMemory::reserve(std::uint64_t size, std::uint64_t alignment) {
+  const Lock lock(mutex_);
+  if (size == 0 || size % kRegionGranule != 0 || (alignment & (alignment - 1)) != 0) {
+    fail(CUDA_ERROR_INVALID_VALUE,
+         cat("cuMemAddressReserve of ", size, " bytes: use multiples of ", kRegionGranule));
+  }
+  const std::uint64_t address =
+      take_addresses(current_device(), "cuMemAddressReserve", size, alignment);
+  reservations_[address] = size;
+  return address;
+}
+
+bool RecordedMemory::unreserve(std::uint64_t address) {
+  const Lock lock(mutex_);
+  return reservations_.erase(address) != 0;
+}
+
+void RecordedMemory::created(CUmemGenericAllocationHandle handle, std::uint64_t size) {
+  const Lock lock(mutex_);
+  physical_[handle] = Physical{size};
+  add_bytes(size);
+}
+
+void RecordedMemory::imported(CUmemGenericAllocationHandle handle) {
+  const Lock lock(mutex_);
+  physical_[handle] = Physical{0, true};
+}
+
+void RecordedMemory::released(CUmemGenericAllocationHandle handle) {
+  const Lock lock(mutex_);
+  const auto found = physical_.find(handle);
+  if (found == physical_.end()) return;
+  found->second.released = true;
+  drop_if_unused(handle);
+}
+
+void RecordedMemory::drop_if_unused(CUmemGenericAllocationHandle handle) {
+  const auto found = physical_.find(handle);
+  if (found == physical_.end() || !found->second.released || found->second.mappings > 0) return;
+  bytes_ -= found->second.size;
+  physical_.erase(found);
+}
+
+void RecordedMemory::mapped(std::uint64_t address, std::uint64_t size,
+                            CUmemGenericAllocationHandle handle) {
+  const Lock lock(mutex_);
+  if (!in_arena(address)) return;  // and so refused where a graph uses it
+  const auto device = static_cast<std::uint32_t>((address - kArenaBase) / kArenaSize);
+  const auto found = physical_.find(handle);
+  const bool imported = found != physical_.end() && found->second.imported;
+  if (found != physical_.end()) ++found->second.mappings;
+  live_[address] =
+      Allocation{address, size, size, device, Role::state, "cuMemMap", handle, true, imported};
+}
+
+bool RecordedMemory::unmap(std::uint64_t address, std::uint64_t size) {
+  const Lock lock(mutex_);
+  const auto found = live_.find(address);
+  if (found == live_.end() || found->second.size != size || !found->second.mapped_by_submission) {
+    return false;
+  }
+  if (frees_held_) return true;
+  KJ_DRIVER(driver_, cuMemUnmap(address, size));
+  const auto physical = physical_.find(found->second.handle);
+  if (physical != physical_.end()) --physical->second.mappings;
+  drop_if_unused(found->second.handle);
+  freed_[address] = found->second;
+  live_.erase(found);
+  return true;
+}
+
+void RecordedMemory::host_range_added(HostRange range) {
+  const Lock lock(mutex_);
+  host_[range.address] = range;
+}
+
+void RecordedMemory::host_range_removed(std::uint64_t address) {
+  const Lock lock(mutex_);
+  host_.erase(address);
+}
+
+std::optional<Allocation> RecordedMemory::find(std::uint64_t address) const {
+  const Lock lock(mutex_);
+  const auto found = holder(live_, address);
+  return found == live_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<Allocation> RecordedMemory::find_freed(std::uint64_t address) const {
+  const Lock lock(mutex_);
+  const auto found = holder(freed_, address);
+  return found == freed_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void RecordedMemory::set_role(std::uint64_t address, Role role) {
+  const Lock lock(mutex_);
+  live_.at(address).role = role;
+}
+
+std::vector<Allocation> RecordedMemory::live() const {
+  const Lock lock(mutex_);
+  std::vector<Allocation> all;
+  for (const auto& [address, allocation] : live_) all.push_back(allocation);
+  return all;
+}
+
+std::vector<HostRange> RecordedMemory::host_ranges() const {
+  const Lock lock(mutex_);
+  std::vector<HostRange> all;
+  for (const auto& [address, range] : host_) all.push_back(range);
+  return all;
+}
+
+bool RecordedMemory::in_arena(std::uint64_t address) const {
+  return address >= kArenaBase && address - kArenaBase < kArenaSize * kMaxDevices;
+}
+
+}  // namespace kjudge

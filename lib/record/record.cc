@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record/record.h"
+
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "record/recording.h"
+
+#define KJ_EXPORTED extern "C" __attribute__((visibility("default")))
+
+namespace kjudge {
+namespace {
+
+struct Failed {
+  std::string verdict, rule, message;
+};
+
+// Never destroyed: the driver calls back until the process is gone.
+struct Api {
+  std::unique_ptr<Recording> recording;
+  pid_t owner = 0;
+  Failed last, call;
+};
+
+Api& api() {
+  static Api* only = new Api;
+  return *only;
+}
+
+// Who is to blame for a failed driver call, by what the submission can cause.
+const char* verdict_of(CUresult result) {
+  switch (result) {
+    case CUDA_ERROR_OUT_OF_MEMORY:
+      return "out_of_memory";
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+      return "gpu_fault";
+    case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
+    case CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
+      return "runtime_error";
+    default:
+      return "judge_error";
+  }
+}
+
+template <class Body>
+int guarded(Body body) noexcept {
+  Failed& last = api().last;
+  try {
+    try {
+      body();
+      last = {};
+      return 0;
+    } catch (const Refused& error) {
+      last = {"refused", std::string(row(error.rule()).name), error.what()};
+    } catch (const DriverError& error) {
+      last = {verdict_of(error.result()), "", error.what()};
+    } catch (const std::exception& error) {
+      last = {"judge_error", "", error.what()};
+    }
+  } catch (...) {
+    last = {};
+  }
+  return 1;
+}
+
+Recording& recording() {
+  if (!api().recording) throw Error(Fault::usage, "recorder: begin was not called");
+  // A fork has the addresses but not the driver.
+  if (api().owner != ::getpid()) throw Error(Fault::usage, "recorder: used in a forked process");
+  return *api().recording;
+}
+
+Role role_of(std::string_view text) {
+  if (text == "input") return Role::input;
+  if (text == "output") return Role::output;
+  if (text == "inout") return Role::inout;
+  throw Error(Fault::usage, cat("recorder: no role ", text));
+}
+
+FillKind kind_of(std::string_view text) {
+  if (text == "constant") return fill_constant;
+  if (text == "uniform") return fill_uniform;
+  if (text == "normal") return fill_normal;
+  if (text == "integers") return fill_integers;
+  throw Error(Fault::usage, cat("recorder: no generator ", text));
+}
+
+void tell(const Failed& failed, kjudge_record_failed* out) {
+  *out = {failed.verdict.c_str(), failed.rule.c_str(), failed.message.c_str()};
+}
+
+}  // namespace
+}  // namespace kjudge
+
+using namespace kjudge;
+
+KJ_EXPORTED int kjudge_record_begin(const kjudge_record_options* options) {
+  return guarded([&] {
+    std::string why;
+    const Watched* found = watched(&why);
+    if (found == nullptr) throw Error(Fault::device, cat("recorder: ", why));
+    KJ_CHECK(!api().recording);
+    api().recording = std::make_unique<Recording>(
+        *found, RecordingOptions{options->device, options->seed, options->memory_limit_bytes});
+    api().owner = ::getpid();
+  });
+}
+
+KJ_EXPORTED int kjudge_record_open_shape(const char* name) {
+  return guarded([&] { recording().open_shape(name); });
+}
+
+KJ_EXPORTED int kjudge_record_tensor(const char* role, const char* name, const char* dtype,
+                                     const int64_t* dims, uint32_t rank, uint64_t* address) {
+  return guarded([&] {
+    TensorSpec spec;
+    spec.name = name;
+    const auto parsed = parse_dtype(dtype);
+    if (!parsed) throw Error(Fault::usage, cat("recorder: no dtype ", dtype));
+    spec.dtype = *parsed;
+    spec.dims.assign(dims, dims + rank);
+    *address = recording().add_tensor(role_of(role), std::move(spec));
+  });
+}
+
+KJ_EXPORTED int kjudge_record_fill(const char* name, const char* kind, double a, double b) {
+  return guarded([&] { recording().fill(name, kind_of(kind), a, b); });
+}
+
+KJ_EXPORTED int kjudge_record_returned(const char* name, uint64_t address) {
+  return guarded([&] { recording().returned(name, address); });
+}
+
+KJ_EXPORTED int kjudge_record_begin_capture(void* stream) {
+  return guarded([&] { recording().begin_capture(static_cast<CUstream>(stream)); });
+}
+
+KJ_EXPORTED int kjudge_record_end_capture(void* stream) {
+  return guarded([&] { recording().end_capture(static_cast<CUstream>(stream)); });
+}
+
+KJ_EXPORTED int kjudge_record_abandon_capture(void* stream) {
+  return guarded([&] { recording().abandon_capture(static_cast<CUstream>(stream)); });
+}
+
+KJ_EXPORTED int kjudge_record_write(const char* path, const kjudge_record_seconds* seconds) {
+  return guarded([&] {
+    recording().write(path, {seconds->import_s, seconds->prepare_s, seconds->capture_s});
+  });
+}
+
+KJ_EXPORTED void kjudge_record_failure(kjudge_record_failed* failure) { tell(api().last, failure); }
+
+KJ_EXPORTED void kjudge_record_call_failure(kjudge_record_failed* failure) {
+  Api& state = api();
+  state.call = {};
+  if (const Watched* found = watched()) {
+    const std::lock_guard lock(found->observed->mutex);
+    if (const auto& met = found->observed->call_failure) {
+      state.call = {verdict_of(met->result), "", met->message};
+    }
+  }
+  tell(state.call, failure);
+}
+
+KJ_EXPORTED uint64_t kjudge_record_peak_bytes(void) {
+  return api().recording ? api().recording->peak_bytes() : 0;
+}

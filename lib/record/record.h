@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+// C API of the recorder (libkjudge_recorder.so), used by harness/capture.py through ctypes.
+//
+// The library is preloaded into the capture process. From then on it hands out all device memory
+// (at addresses that another process can have again) and keeps what the driver cannot be asked for
+// later: module images, attributes and limits that were set, pinned host memory. Two variables
+// say which driver to watch: KJUDGE_DRIVER (cuda or host) and KJUDGE_DRIVER_LIBRARY (its path).
+// Without them it does nothing.
+//
+// Order of calls:
+//   begin, [contestant's import and prepare],
+//   for every shape: open_shape, tensor and fill for each argument, [eager calls],
+//     begin_capture, [kernel_fn], end_capture, returned for each output that was returned,
+//   write.
+//
+// Every function returns 0, or 1 after which kjudge_record_failure tells the verdict, the rule that
+// was broken (refused only) and a message for the contestant. Not to be called from two threads at
+// once; memory and modules may be used from any thread meanwhile.
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct kjudge_record_options {
+  int32_t device;
+  uint32_t reserved;
+  uint64_t seed;                // of the made-up inputs
+  uint64_t memory_limit_bytes;  // of device memory in use at a time; 0: what the device has
+};
+
+// Retains the device's primary context, makes it current in this thread and reserves the arena.
+int kjudge_record_begin(const struct kjudge_record_options* options);
+
+int kjudge_record_open_shape(const char* name);
+
+// Allocates an argument of the open shape in memory of its own. `role` is "input", "output" or
+// "inout", `dtype` as in lib/tensor.h.
+int kjudge_record_tensor(const char* role, const char* name, const char* dtype, const int64_t* dims,
+                         uint32_t rank, uint64_t* address);
+
+// Fills an input or inout of the open shape with made-up values. `kind` is "constant", "uniform",
+// "normal" or "integers"; a and b as in FillParams. The key is made_up_key(seed, shape, tensor),
+// see lib/record/made_up.h. The values are made again before the recorder's own replay.
+int kjudge_record_fill(const char* name, const char* kind, double a, double b);
+
+// Output `name` of the open shape is where kernel_fn returned it, contiguous and of the type and
+// dims it was declared with. To be called after end_capture.
+int kjudge_record_returned(const char* name, uint64_t address);
+
+// Starts the capture of the open shape on `stream` (a CUstream), ends it, or gives it up. The
+// graph's nodes are copied when it ends.
+int kjudge_record_begin_capture(void* stream);
+int kjudge_record_end_capture(void* stream);
+int kjudge_record_abandon_capture(void* stream);
+
+struct kjudge_record_seconds {
+  double import_s, prepare_s, capture_s;
+};
+
+// Holds every rule, replays each graph once on the made-up inputs, and writes the bundle. `path`
+// appears only when all of it is written.
+int kjudge_record_write(const char* path, const struct kjudge_record_seconds* seconds);
+
+// Of the last call that failed, or, where the process itself met an error first (a contestant's
+// allocation that did not fit raises in his code), of the first call into the driver that the
+// recorder had to refuse. Strings live until the next call. Fields are "" when there is none.
+struct kjudge_record_failed {
+  const char* verdict;  // "refused", "out_of_memory", "gpu_fault", "runtime_error", "judge_error"
+  const char* rule;     // see lib/record/rules.h
+  const char* message;
+};
+void kjudge_record_failure(struct kjudge_record_failed* failure);
+// Only the second kind: what a call of the contestant's met.
+void kjudge_record_call_failure(struct kjudge_record_failed* failure);
+
+// Highest device memory in use so far.
+uint64_t kjudge_record_peak_bytes(void);
+
+#ifdef __cplusplus
+}
+#endif

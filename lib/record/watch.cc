@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record/watch.h"
+
+namespace kjudge {
+
+void CaptureWatch::open(CUstream) {
+  const std::lock_guard lock(mutex_);
+  report_ = {};
+  open_ = true;
+}
+
+CaptureReport CaptureWatch::close() {
+  const std::lock_guard lock(mutex_);
+  open_ = false;
+  return report_;
+}
+
+void CaptureWatch::launching(CUstream stream, CUfunction function) {
+  if (!open_) return;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  // The legacy stream answers with an error while another stream is captured: not part of it.
+  const CUresult result = driver_.cuStreamIsCapturing(stream, &status);
+  if (result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE) return;
+  const char* kernel = nullptr;
+  if (function != nullptr) driver_.cuFuncGetName(&kernel, function);
+  const std::lock_guard lock(mutex_);
+  if (report_.outside_launches++ == 0) {
+    report_.first_outside = kernel ? cat("kernel ", kernel) : std::string("a graph");
+  }
+}
+
+void CaptureWatch::own_capture() {
+  if (!open_) return;
+  const std::lock_guard lock(mutex_);
+  ++report_.own_captures;
+}
+
+}  // namespace kjudge

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "driver/driver.h"
+#include "record/memory.h"
+#include "record/modules.h"
+
+namespace kjudge {
+
+// What happened while a capture of the harness was open.
+struct CaptureReport {
+  std::uint64_t outside_launches = 0;
+  std::string first_outside;  // what the first of them launched
+  std::uint64_t own_captures = 0;
+};
+
+class CaptureWatch {
+ public:
+  explicit CaptureWatch(const Driver& driver) : driver_(driver) {}
+
+  void open(CUstream stream);
+  CaptureReport close();
+  bool is_open() const { return open_; }
+
+  // Before a launch of `function` (null: a graph) on `stream`, CU_STREAM_PER_THREAD resolved.
+  void launching(CUstream stream, CUfunction function);
+  // The submission begins or ends a capture itself.
+  void own_capture();
+
+ private:
+  const Driver& driver_;
+  std::atomic<bool> open_{false};
+  std::mutex mutex_;
+  CaptureReport report_;
+};
+
+// All that the hooks note, of one process. Made when a driver entry is first looked up; never
+// destroyed, for the driver calls back until the process is gone.
+struct Observed {
+  explicit Observed(const Driver& driver) : memory(driver), watch(driver) {}
+
+  RecordedMemory memory;
+  RecordedModules modules;
+  CaptureWatch watch;
+
+  std::mutex mutex;
+  std::map<int, std::uint64_t> limits;  // cuCtxSetLimit
+  // First call that the recorder had to fail: what the contestant's exception comes from.
+  struct CallFailure {
+    CUresult result;
+    std::string message;
+  };
+  std::optional<CallFailure> call_failure;
+};
+
+}  // namespace kjudge
