@@ -82,7 +82,7 @@ double round_to_integer(DType dtype, double value) {
   const double low = is_signed ? -std::ldexp(1, value_bits) : 0;
   const double high = std::ldexp(1, value_bits) - 1;  // 2^63 for int64, as a double must
   if (std::isnan(value)) return low;
-  return std::fmin(std::fmax(std::rint(value), low), high);
+  return std::fmin(std::fmax(std::rint(value), low), high) + 0.0;  // integers have no -0
 }
 
 // A small float from its code: bit patterns, not arithmetic on them, decide what is special.
