@@ -63,6 +63,12 @@ std::string in_quotes(std::string_view text) {
   return out + '"';
 }
 
+// What a member adds to the path of its object.
+std::string member_path(std::string_view path, std::string_view name) {
+  if (!plain_name(name)) return cat("[", in_quotes(name), "]");
+  return cat(path.empty() ? "" : ".", name);
+}
+
 std::string number_text(double value) {
   KJ_CHECK(std::isfinite(value));
   // "-0" would read back as the integer 0.
@@ -125,7 +131,9 @@ class Builder {
   bool end_array() { return close(); }
   bool key(std::string& name) {
     if (!open_.back().names.insert(name).second) {
-      fail(cat("the name ", in_quotes(name), " stands twice in the same object"));
+      const std::string where = path();
+      fail(cat(where, where.empty() ? "" : ": ", "the name ", in_quotes(name),
+               " stands twice in the same object"));
     }
     open_.back().name = name;
     return true;
@@ -147,6 +155,17 @@ class Builder {
     throw Error(fault_, cat(file_, ": ", what));
   }
 
+  // "shapes[2].dims", of the innermost open container.
+  std::string path() const {
+    std::string path;
+    for (std::size_t i = 0; i + 1 < open_.size(); ++i) {
+      const Open& open = open_[i];
+      const auto* list = std::get_if<Json::List>(&open.container->value);
+      path += list != nullptr ? cat("[", list->size() - 1, "]") : member_path(path, open.name);
+    }
+    return path;
+  }
+
   Json* place(Json value) {
     if (++count_ > limits_.values) fail(cat("more than ", limits_.values, " values"));
     if (open_.empty()) {
@@ -158,7 +177,7 @@ class Builder {
       return &list->emplace_back(std::move(value));
     }
     auto& object = std::get<Json::Object>(open_.back().container->value);
-    return &object.emplace_back(std::move(open_.back().name), std::move(value)).value;
+    return &object.emplace_back(open_.back().name, std::move(value)).value;
   }
   bool add(Json value) {
     place(std::move(value));
@@ -267,8 +286,7 @@ std::string JsonCursor::path() const {
   if (parent_ == nullptr) return {};
   std::string path = parent_->path();
   if (name_ == nullptr) return cat(path, "[", index_, "]");
-  if (!plain_name(*name_)) return cat(path, "[", in_quotes(*name_), "]");
-  return path.empty() ? *name_ : cat(path, ".", *name_);
+  return path + member_path(path, *name_);
 }
 
 void JsonCursor::fail(std::string_view message) const {

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Every mistake that can be made in a JSON document that is right: each value of a wrong kind, each
+// field missing, an unknown field in each object. A reader must refuse each and name the place.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "json.h"
+
+namespace kjudge::json_faults {
+
+template <class Action>
+std::string message_of(Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+struct Rules {
+  std::string file;
+  std::vector<std::string> maps = {};      // names of objects whose members the author names
+  std::vector<std::string> optional = {};  // fields that may be missing; found out when empty
+  std::vector<std::string> ignored = {};   // fields that are not read
+  std::vector<std::string> any = {};       // fields, or maps, of more than one kind: not tried
+};
+
+inline bool listed(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Numbers are one kind: an integer may stand where a number is expected.
+inline int kind_of(const Json& json) {
+  const auto index = static_cast<int>(json.value.index());
+  return index == 3 ? 2 : index;
+}
+
+class Faults {
+ public:
+  Faults(const Json& right, std::function<void(const Json&)> read, Rules rules)
+      : document_(right), read_(std::move(read)), rules_(std::move(rules)) {}
+
+  int run() {
+    CHECK_MESSAGE(message_of([&] { read_(document_); }) == "no error",
+                  message_of([&] { read_(document_); }));
+    visit(document_, "", "");
+    return tried_;
+  }
+
+ private:
+  void must_fail(const std::string& path, const std::string& what) {
+    ++tried_;
+    const std::string message = message_of([&] { read_(document_); });
+    const std::string where = path.empty() ? rules_.file + ": " : rules_.file + ": " + path + ": ";
+    if (!message.starts_with(where)) FAIL_CHECK(path << ": " << what << ": " << message);
+  }
+
+  void visit(Json& value, const std::string& path, const std::string& name) {
+    if (listed(rules_.ignored, name) || listed(rules_.any, name)) return;
+    const Json wrong[] = {Json{},
+                          Json{true},
+                          Json{std::int64_t{-99}},
+                          Json{1e300},
+                          Json{std::string("\xe2\x98\x83")},
+                          Json{Json::List{}},
+                          Json{Json::Object{}}};
+    for (const Json& other : wrong) {
+      if (kind_of(other) == kind_of(value)) continue;
+      const Json right = std::exchange(value, other);
+      must_fail(path, "wrong kind " + print_json(other));
+      value = right;
+    }
+    if (auto* list = std::get_if<Json::List>(&value.value)) {
+      for (std::size_t i = 0; i < list->size(); ++i) {
+        visit((*list)[i], cat(path, "[", i, "]"), "");
+      }
+    }
+    if (std::holds_alternative<Json::Object>(value.value)) visit_object(value, path, name);
+  }
+
+  void visit_object(Json& value, const std::string& path, const std::string& name) {
+    auto& object = std::get<Json::Object>(value.value);
+    const std::string prefix = path.empty() ? "" : path + ".";
+    for (std::size_t i = 0; i < object.size(); ++i) {
+      visit(object[i].value, prefix + object[i].name, object[i].name);
+    }
+    if (listed(rules_.maps, name)) return;
+    object.push_back({"surprise", Json{true}});
+    must_fail(prefix + "surprise", "unknown field");
+    object.pop_back();
+    for (std::size_t i = 0; i < object.size(); ++i) {
+      const JsonMember member = object[i];
+      object.erase(object.begin() + static_cast<std::ptrdiff_t>(i));
+      const std::string message = message_of([&] { read_(document_); });
+      const std::string where = cat(rules_.file, ": ", path, path.empty() ? "" : ": ", "field \"",
+                                    member.name, "\" is missing; expected ");
+      // Either the field is needed, and the message says so, or nothing is wrong without it.
+      if (message != "no error" && !message.starts_with(where) &&
+          !listed(rules_.optional, member.name)) {
+        FAIL_CHECK(prefix << member.name << " left out: " << message);
+      }
+      ++tried_;
+      object.insert(object.begin() + static_cast<std::ptrdiff_t>(i), member);
+    }
+  }
+
+  Json document_;
+  std::function<void(const Json&)> read_;
+  Rules rules_;
+  int tried_ = 0;
+};
+
+inline int try_every_fault(const Json& right, std::function<void(const Json&)> read, Rules rules) {
+  return Faults(right, std::move(read), std::move(rules)).run();
+}
+
+}  // namespace kjudge::json_faults
