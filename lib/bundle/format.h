@@ -105,6 +105,26 @@ struct BundleBlock {
 inline constexpr std::uint32_t kBundlePage = 64u << 10;
 inline constexpr std::uint32_t kMaxBundleBlock = 4u << 20;
 
+// Runs `step` and puts the place before what it throws; the words are made only then.
+template <class Step>
+void within(std::string_view place, const Step& step) {
+  try {
+    step();
+  } catch (Error& error) {
+    error.context(place);
+    throw;
+  }
+}
+template <class Which, class Step>
+void within(std::string_view place, const Which& which, const Step& step) {
+  try {
+    step();
+  } catch (Error& error) {
+    error.context(cat(place, " ", which));
+    throw;
+  }
+}
+
 std::uint64_t xxh3(std::span<const std::byte> bytes);
 
 // Throws Fault::malformed unless `stored` is exactly one zstd frame of out.size() bytes.
@@ -204,13 +224,10 @@ class BundleDecoder {
       throw Error(Fault::malformed, cat(field, ": ", count, ", at most ", most, " are allowed"));
     }
     for (std::uint32_t i = 0; i < count; ++i) {
-      try {
+      within(field, i, [&] {
         if constexpr (std::is_same_v<T, Node>) take_node();
         each(*this, values.emplace_back());
-      } catch (Error& error) {
-        error.context(cat(field, " ", i));
-        throw;
-      }
+      });
     }
   }
 

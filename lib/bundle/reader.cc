@@ -13,6 +13,8 @@ namespace {
 
 [[noreturn]] void malformed(const std::string& what) { throw Error(Fault::malformed, what); }
 
+std::string section_name(BundleSection kind) { return cat("section ", name(kind)); }
+
 // Memory that is touched only as it is filled.
 struct Buffer {
   explicit Buffer(std::size_t bytes)
@@ -31,18 +33,16 @@ class BundleReader::Impl {
  public:
   Impl(Fd fd, std::string name, const BundleLimits& limits)
       : fd_(std::move(fd)), name_(std::move(name)) {
-    try {
+    within(name_, [&] {
       read_header();
       check_table(limits);
       for (std::size_t i = 1; i < header_.table.size(); ++i) {
-        read_section(header_.table[i], limits);
+        const BundleEntry& entry = header_.table[i];
+        within(section_name(entry.kind), [&] { read_section(entry, limits); });
       }
       validate(bundle_, limits);
-      check_blocks();
-    } catch (Error& error) {
-      error.context(name_);
-      throw;
-    }
+      within("section blocks", [&] { check_blocks(); });
+    });
   }
 
   const Bundle& bundle() const { return bundle_; }
@@ -60,21 +60,12 @@ class BundleReader::Impl {
     Buffer stored(kMaxBundleBlock), raw(kMaxBundleBlock);
     for (const BundleBlock& block : own) {
       const auto index = static_cast<std::size_t>(&block - blocks_.data());
-      try {
-        const auto bytes = stored.span().first(block.stored);
-        read_at(payloads_[index], bytes);
-        if (xxh3(bytes) != block.hash) malformed("contents do not match their hash");
-        if (block.codec == BundleCodec::stored) {
-          write(block.offset, bytes);
-          continue;
-        }
-        const auto out = raw.span().first(block.size);
-        decompress(bytes, out);
-        write(block.offset, out);
-      } catch (Error& error) {
-        error.context(cat(name_, ": memory: block ", index, " of region ", region));
-        throw;
-      }
+      std::span<const std::byte> contents;
+      within(name_, [&] {
+        within("section memory: block", index,
+               [&] { contents = read_block(block, payloads_[index], stored.span(), raw.span()); });
+      });
+      write(block.offset, contents);
     }
   }
 
@@ -121,109 +112,108 @@ class BundleReader::Impl {
     std::uint64_t end = sizeof(header_), meta_left = limits.meta_bytes;
     for (std::size_t i = 0; i < header_.table.size(); ++i) {
       const BundleEntry& entry = header_.table[i];
-      if (static_cast<std::size_t>(entry.kind) != i + 1) {
-        malformed(cat("section ", i, ": unknown or out of order (kind ",
-                      static_cast<std::uint32_t>(entry.kind), ")"));
-      }
-      try {
-        if (entry.codec != BundleCodec::stored && entry.codec != BundleCodec::zstd) {
-          malformed(cat("unknown codec ", static_cast<std::uint32_t>(entry.codec)));
-        }
-        if (entry.offset != end) malformed("does not begin where the one before it ends");
-        if (entry.stored > header_.file_size - end) malformed("reaches past the end of the file");
-        end += entry.stored;
-        if (entry.codec == BundleCodec::stored && entry.size != entry.stored) {
-          malformed("size and stored differ");
-        }
-        if (entry.kind == BundleSection::memory) {
-          if (entry.codec != BundleCodec::stored || entry.hash != 0) {
-            malformed("has a codec or a hash of its own");
-          }
-          continue;
-        }
-        if (entry.size > meta_left) {
-          malformed(cat("size ", entry.size, ": all sections but memory have more than ",
-                        limits.meta_bytes, " bytes, the limit"));
-        }
-        meta_left -= entry.size;
-      } catch (Error& error) {
-        error.context(cat("section ", kjudge::name(entry.kind)));
-        throw;
-      }
+      const auto kind = static_cast<std::uint32_t>(entry.kind);
+      if (kind != i + 1)
+        malformed(cat("section ", i, ": unknown or out of order (kind ", kind, ")"));
+      within(section_name(entry.kind), [&] { check_entry(entry, limits, end, meta_left); });
     }
     if (end != header_.file_size) malformed("bytes after the last section");
   }
 
-  void read_section(const BundleEntry& entry, const BundleLimits& limits) {
-    try {
-      Buffer stored(entry.stored);
-      read_at(entry.offset, stored.span());
-      if (xxh3(stored.span()) != entry.hash) malformed("does not match its hash");
-      const auto decode = [&](std::span<const std::byte> bytes) {
-        BundleDecoder decoder(bytes, limits.nodes);
-        section(decoder, entry.kind, bundle_, blocks_);
-        decoder.finish();
-      };
-      if (entry.codec == BundleCodec::stored) {
-        decode(stored.span());
-      } else {
-        Buffer raw(entry.size);
-        decompress(stored.span(), raw.span());
-        decode(raw.span());
-      }
-    } catch (Error& error) {
-      error.context(cat("section ", kjudge::name(entry.kind)));
-      throw;
+  void check_entry(const BundleEntry& entry, const BundleLimits& limits, std::uint64_t& end,
+                   std::uint64_t& meta_left) const {
+    if (entry.codec != BundleCodec::stored && entry.codec != BundleCodec::zstd) {
+      malformed(cat("unknown codec ", static_cast<std::uint32_t>(entry.codec)));
     }
+    if (entry.offset != end) malformed("does not begin where the one before it ends");
+    if (entry.stored > header_.file_size - end) malformed("reaches past the end of the file");
+    end += entry.stored;
+    if (entry.codec == BundleCodec::stored ? entry.stored != entry.size
+                                           : entry.stored >= entry.size) {
+      malformed(cat("stored ", entry.stored, " does not fit size ", entry.size));
+    }
+    if (entry.kind == BundleSection::memory) {
+      if (entry.codec != BundleCodec::stored || entry.hash != 0) {
+        malformed("has a codec or a hash of its own");
+      }
+      return;
+    }
+    if (entry.size > meta_left) {
+      malformed(cat("size ", entry.size, ": all sections but memory have more than ",
+                    limits.meta_bytes, " bytes, the limit"));
+    }
+    meta_left -= entry.size;
   }
 
-  // Needs valid regions.
+  void read_section(const BundleEntry& entry, const BundleLimits& limits) {
+    Buffer stored(entry.stored);
+    read_at(entry.offset, stored.span());
+    if (xxh3(stored.span()) != entry.hash) malformed("does not match its hash");
+    Buffer raw(entry.codec == BundleCodec::zstd ? entry.size : 0);
+    std::span<const std::byte> bytes = stored.span();
+    if (entry.codec == BundleCodec::zstd) {
+      decompress(bytes, raw.span());
+      bytes = raw.span();
+    }
+    BundleDecoder decoder(bytes, limits.nodes);
+    section(decoder, entry.kind, bundle_, blocks_);
+    decoder.finish();
+  }
+
+  // Needs valid regions. After this every payload lies in the memory section, and all of it is
+  // theirs.
   void check_blocks() {
     const BundleEntry& memory = header_.table[0];
     std::uint64_t payload = memory.offset;
-    const BundleBlock* before = nullptr;
+    const std::uint64_t end = memory.offset + memory.stored;
     payloads_.reserve(blocks_.size());
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      const BundleBlock& block = blocks_[i];
-      try {
-        if (block.region >= bundle_.regions.size()) {
-          malformed(cat("region ", block.region, " is unknown"));
-        }
-        const Region& region = bundle_.regions[block.region];
-        if (region.role != Role::state) malformed(cat("region ", block.region, " is not state"));
-        if (block.codec != BundleCodec::stored && block.codec != BundleCodec::zstd) {
-          malformed(cat("unknown codec ", static_cast<std::uint32_t>(block.codec)));
-        }
-        if (block.size == 0 || block.size > kMaxBundleBlock || block.size % kBundlePage != 0 ||
-            block.offset % kBundlePage != 0) {
-          malformed("offset or size is not in pages of 64 KiB, or size is over 4 MiB");
-        }
-        if (block.offset > region.size || block.size > region.size - block.offset) {
-          malformed(cat("reaches past region ", block.region));
-        }
-        if (block.codec == BundleCodec::stored ? block.stored != block.size
-                                               : block.stored == 0 || block.stored >= block.size) {
-          malformed(cat("stored ", block.stored, " does not fit size ", block.size));
-        }
-        if (before != nullptr &&
-            (block.region < before->region ||
-             (block.region == before->region && block.offset < before->offset + before->size))) {
-          malformed("overlaps or comes before the one before it");
-        }
-        if (block.stored > memory.offset + memory.stored - payload) {
-          malformed("payload reaches past the memory section");
-        }
-      } catch (Error& error) {
-        error.context(cat("section blocks: block ", i));
-        throw;
-      }
+      within("block", i, [&] {
+        check_block(blocks_[i], i == 0 ? nullptr : &blocks_[i - 1]);
+        if (blocks_[i].stored > end - payload) malformed("payload reaches past section memory");
+      });
       payloads_.push_back(payload);
-      payload += block.stored;
-      before = &block;
+      payload += blocks_[i].stored;
     }
-    if (payload != memory.offset + memory.stored) {
-      malformed("section memory: bytes that belong to no block");
+    if (payload != end) malformed("section memory has bytes that belong to no block");
+  }
+
+  void check_block(const BundleBlock& block, const BundleBlock* before) const {
+    const auto& regions = bundle_.regions;
+    if (block.region >= regions.size()) malformed(cat("region ", block.region, " is unknown"));
+    const Region& region = regions[block.region];
+    if (region.role != Role::state) malformed(cat("region ", block.region, " is not state"));
+    if (block.codec != BundleCodec::stored && block.codec != BundleCodec::zstd) {
+      malformed(cat("unknown codec ", static_cast<std::uint32_t>(block.codec)));
     }
+    if (block.size == 0 || block.size > kMaxBundleBlock || block.size % kBundlePage != 0 ||
+        block.offset % kBundlePage != 0) {
+      malformed("offset or size is not in pages of 64 KiB, or size is over 4 MiB");
+    }
+    if (block.offset > region.size || block.size > region.size - block.offset) {
+      malformed(cat("reaches past region ", block.region));
+    }
+    const bool fits = block.codec == BundleCodec::stored
+                          ? block.stored == block.size
+                          : block.stored != 0 && block.stored < block.size;
+    if (!fits) malformed(cat("stored ", block.stored, " does not fit size ", block.size));
+    if (before != nullptr &&
+        (block.region < before->region ||
+         (block.region == before->region && block.offset < before->offset + before->size))) {
+      malformed("overlaps or comes before the one before it");
+    }
+  }
+
+  std::span<const std::byte> read_block(const BundleBlock& block, std::uint64_t payload,
+                                        std::span<std::byte> stored,
+                                        std::span<std::byte> raw) const {
+    stored = stored.first(block.stored);
+    read_at(payload, stored);
+    if (xxh3(stored) != block.hash) malformed("contents do not match their hash");
+    if (block.codec == BundleCodec::stored) return stored;
+    raw = raw.first(block.size);
+    decompress(stored, raw);
+    return raw;
   }
 
   void read_at(std::uint64_t offset, std::span<std::byte> out) const {

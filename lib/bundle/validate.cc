@@ -116,85 +116,72 @@ void check_provenance(const Provenance& provenance) {
   for (const auto& note : provenance.notes) check_text("note", note, kNoteBytes);
 }
 
-void check_regions(std::span<const Region> regions, std::uint64_t limit_bytes) {
-  std::uint64_t total = 0, end_before = 0;
-  for (std::size_t i = 0; i < regions.size(); ++i) {
-    const auto& region = regions[i];
-    within([&] { return cat("region ", i); },
-           [&] {
-             if (region.role > Role::inout)
-               refuse(cat("unknown role ", static_cast<int>(region.role)));
-             if (region.device >= kMaxDevices)
-               refuse(cat("device ", region.device, " is not below 16"));
-             if (region.size == 0) refuse("size is 0");
-             if (region.address % kRegionGranule != 0) refuse("address is no multiple of 2 MiB");
-             if (region.size % kRegionGranule != 0) refuse("size is no multiple of 2 MiB");
-             const std::uint64_t arena = kArenaBase + region.device * kArenaSize;
-             if (region.address < arena || region.address >= arena + kArenaSize ||
-                 region.size > arena + kArenaSize - region.address) {
-               refuse(cat("address ", hex(region.address),
-                          " or its end lies outside the arena of device ", region.device));
-             }
-             if (region.address < end_before) refuse("overlaps or comes before the one before it");
-             end_before = region.address + region.size;
-             total = add(total, region.size, "size of all regions");
-             if (total > limit_bytes) {
-               refuse(cat("all regions so far have ", total, " bytes, more than the limit of ",
-                          limit_bytes));
-             }
-           });
+struct RegionsSoFar {
+  std::uint64_t end = 0, bytes = 0;
+};
+
+void check_region(const Region& region, std::uint64_t limit_bytes, RegionsSoFar& before) {
+  if (region.role > Role::inout) refuse(cat("unknown role ", static_cast<int>(region.role)));
+  if (region.device >= kMaxDevices) refuse(cat("device ", region.device, " is not below 16"));
+  if (region.size == 0) refuse("size is 0");
+  if (region.address % kRegionGranule != 0) refuse("address is no multiple of 2 MiB");
+  if (region.size % kRegionGranule != 0) refuse("size is no multiple of 2 MiB");
+  const std::uint64_t arena = kArenaBase + region.device * kArenaSize;
+  if (region.address < arena || region.address >= arena + kArenaSize ||
+      region.size > arena + kArenaSize - region.address) {
+    refuse(cat("address ", hex(region.address), " or its end lies outside the arena of device ",
+               region.device));
+  }
+  if (region.address < before.end) refuse("overlaps or comes before the one before it");
+  before.end = region.address + region.size;
+  before.bytes = add(before.bytes, region.size, "size of all regions");
+  if (before.bytes > limit_bytes) {
+    refuse(cat("all regions so far have ", before.bytes, " bytes, more than the limit of ",
+               limit_bytes));
   }
 }
 
-std::vector<KernelNames> check_modules(const Bundle& bundle) {
-  const std::uint16_t machine = bundle.provenance.driver == "cuda" ? kElfCuda : kElfX86_64;
-  if (bundle.modules.size() > kMaxModules) refuse(cat("more than ", kMaxModules, " modules"));
-  std::vector<KernelNames> kernels;
-  for (std::size_t i = 0; i < bundle.modules.size(); ++i) {
-    const auto& module = bundle.modules[i];
-    within([&] { return cat("module ", i); },
-           [&] {
-             const Elf elf(module.image);
-             if (elf.machine() != machine) {
-               refuse(cat("is for machine ", elf.machine(), ", not for driver ",
-                          bundle.provenance.driver));
-             }
-             KernelNames& names = kernels.emplace_back();
-             if (machine == kElfCuda) {
-               names.emplace();
-               for (const auto& section : elf.sections()) {
-                 constexpr std::string_view kText = ".text.";
-                 if (section.name.substr(0, kText.size()) == kText) {
-                   names->insert(section.name.substr(kText.size()));
-                 }
-               }
-             }
-             if (module.variables.size() > kMaxVariables) {
-               refuse(cat("more than ", kMaxVariables, " variables"));
-             }
-             std::unordered_map<std::string_view, std::uint64_t> declared;
-             for (const auto& variable : module.variables) {
-               check_name("variable", variable.name, kSymbolBytes);
-               if (variable.size == 0) refuse(cat("variable ", variable.name, " has size 0"));
-               if (!declared.emplace(variable.name, variable.size).second) {
-                 refuse(cat("variable ", variable.name, " is there twice"));
-               }
-             }
-             for (const auto& variable : elf.variables()) {
-               const auto found = declared.find(variable.name);
-               if (found == declared.end()) continue;
-               if (found->second != variable.size) {
-                 refuse(cat("variable ", variable.name, " has ", variable.size,
-                            " bytes in the image, ", found->second, " in the bundle"));
-               }
-               declared.erase(found);
-             }
-             if (!declared.empty()) {
-               refuse(cat("variable ", declared.begin()->first, " is not in the image"));
-             }
-           });
+void check_variables(const Module& module, const Elf& elf) {
+  if (module.variables.size() > kMaxVariables)
+    refuse(cat("more than ", kMaxVariables, " variables"));
+  std::unordered_map<std::string_view, std::uint64_t> declared;
+  for (const auto& variable : module.variables) {
+    check_name("variable", variable.name, kSymbolBytes);
+    if (variable.size == 0) refuse(cat("variable ", variable.name, " has size 0"));
+    if (!declared.emplace(variable.name, variable.size).second) {
+      refuse(cat("variable ", variable.name, " is there twice"));
+    }
   }
-  return kernels;
+  for (const auto& variable : elf.variables()) {
+    const auto found = declared.find(variable.name);
+    if (found == declared.end()) continue;
+    if (found->second != variable.size) {
+      refuse(cat("variable ", variable.name, " has ", variable.size, " bytes in the image, ",
+                 found->second, " in the bundle"));
+    }
+    declared.erase(found);
+  }
+  if (!declared.empty()) {
+    refuse(cat("variable ", declared.begin()->first, " is not in the image"));
+  }
+}
+
+KernelNames check_module(const Module& module, const Provenance& provenance) {
+  const Elf elf(module.image);
+  const bool cubin = provenance.driver == "cuda";
+  if (elf.machine() != (cubin ? kElfCuda : kElfX86_64)) {
+    refuse(cat("is for machine ", elf.machine(), ", not for driver ", provenance.driver));
+  }
+  check_variables(module, elf);
+  if (!cubin) return std::nullopt;
+  std::unordered_set<std::string_view> names;
+  constexpr std::string_view kText = ".text.";
+  for (const auto& section : elf.sections()) {
+    if (section.name.substr(0, kText.size()) == kText) {
+      names.insert(section.name.substr(kText.size()));
+    }
+  }
+  return names;
 }
 
 // Bytes from the first to past the last element, strides counted in; 0 for an empty tensor.
@@ -217,116 +204,131 @@ std::uint64_t reach_bytes(const TensorSpec& spec) {
   return total / 8 + (total % 8 != 0 ? 1 : 0);
 }
 
-void check_tensors(const Bundle& bundle) {
-  if (bundle.tensors.size() > kMaxTensors) refuse(cat("more than ", kMaxTensors, " tensors"));
+// What the tensors of one shape may not share.
+struct TensorsSoFar {
   struct Span {
-    std::uint32_t shape;
     std::uint64_t begin, end;
     std::size_t tensor;
-    auto key() const { return std::tie(shape, begin, end, tensor); }
   };
+  std::unordered_set<std::string_view> names;
   std::vector<Span> spans;
-  std::vector<std::unordered_set<std::string_view>> names(bundle.shapes.size());
-  for (std::size_t i = 0; i < bundle.tensors.size(); ++i) {
-    const auto& tensor = bundle.tensors[i];
-    within([&] { return cat("tensor ", i); },
-           [&] {
-             if (tensor.shape >= bundle.shapes.size())
-               refuse(cat("shape ", tensor.shape, " is unknown"));
-             const auto& name = tensor.spec.name;
-             check_text("name", name, kNameBytes);
-             if (!is_identifier(name))
-               refuse("name is not letters, digits and _, a letter or _ first");
-             if (!names[tensor.shape].insert(name).second) {
-               refuse(cat("shape ", tensor.shape, " has two tensors with name ", name));
-             }
-             if (static_cast<int>(tensor.spec.dtype) >= kDTypeCount) {
-               refuse(cat("unknown dtype ", static_cast<int>(tensor.spec.dtype)));
-             }
-             if (tensor.role > Role::inout || tensor.role == Role::state) {
-               refuse(cat("unknown role ", static_cast<int>(tensor.role)));
-             }
-             const std::uint64_t size = reach_bytes(tensor.spec);
-             const auto alignment =
-                 static_cast<std::uint64_t>(std::max(bits(tensor.spec.dtype) / 8, 1));
-             if (tensor.address % alignment != 0)
-               refuse("address is no multiple of its element's size");
-             const std::size_t region = region_of(bundle.regions, tensor.address, size, name);
-             if (bundle.regions[region].role != tensor.role) {
-               refuse(cat("lies in region ", region, ", which has another role"));
-             }
-             if (size != 0)
-               spans.push_back({tensor.shape, tensor.address, tensor.address + size, i});
-           });
+};
+
+void check_tensor(const Bundle& bundle, std::size_t index, std::vector<TensorsSoFar>& by_shape) {
+  const auto& tensor = bundle.tensors[index];
+  if (tensor.shape >= bundle.shapes.size()) refuse(cat("shape ", tensor.shape, " is unknown"));
+  TensorsSoFar& before = by_shape[tensor.shape];
+  const auto& name = tensor.spec.name;
+  check_name("name", name, kNameBytes);
+  if (!is_identifier(name)) refuse("name is not letters, digits and _, a letter or _ first");
+  if (!before.names.insert(name).second) {
+    refuse(cat("shape ", tensor.shape, " has two tensors with name ", name));
   }
-  // Two names for the same bytes: filling one would change the other behind the judge's back.
-  std::sort(spans.begin(), spans.end(),
-            [](const Span& a, const Span& b) { return a.key() < b.key(); });
+  if (static_cast<int>(tensor.spec.dtype) >= kDTypeCount) {
+    refuse(cat("unknown dtype ", static_cast<int>(tensor.spec.dtype)));
+  }
+  if (tensor.role > Role::inout || tensor.role == Role::state) {
+    refuse(cat("unknown role ", static_cast<int>(tensor.role)));
+  }
+  const std::uint64_t size = reach_bytes(tensor.spec);
+  const auto element = static_cast<std::uint64_t>(std::max(bits(tensor.spec.dtype) / 8, 1));
+  if (tensor.address % element != 0) refuse("address is no multiple of its element's size");
+  const std::size_t region = region_of(bundle.regions, tensor.address, size, name);
+  if (bundle.regions[region].role != tensor.role) {
+    refuse(cat("lies in region ", region, ", which has another role"));
+  }
+  if (size != 0) before.spans.push_back({tensor.address, tensor.address + size, index});
+}
+
+// Two names for the same bytes: filling one would change the other behind the judge's back.
+void check_overlaps(std::vector<TensorsSoFar::Span>& spans) {
+  std::sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.begin, a.tensor) < std::tie(b.begin, b.tensor);
+  });
   for (std::size_t i = 1; i < spans.size(); ++i) {
-    if (spans[i].shape == spans[i - 1].shape && spans[i].begin < spans[i - 1].end) {
+    if (spans[i].begin < spans[i - 1].end) {
       refuse(cat("tensor ", spans[i].tensor, ": overlaps tensor ", spans[i - 1].tensor));
     }
+  }
+}
+
+void check_shapes(const Bundle& bundle, std::uint32_t node_limit) {
+  if (bundle.shapes.empty()) refuse("no shape");
+  if (bundle.shapes.size() > kMaxShapes) refuse(cat("more than ", kMaxShapes, " shapes"));
+  std::unordered_set<std::string_view> names;
+  std::uint64_t nodes = 0;
+  for (std::size_t i = 0; i < bundle.shapes.size(); ++i) {
+    const auto& shape = bundle.shapes[i];
+    within("shape", i, [&] {
+      check_name("name", shape.name, kNameBytes);
+      if (!names.insert(shape.name).second) refuse(cat("name ", shape.name, " is there twice"));
+      nodes += shape.graph.nodes.size();
+      if (nodes > node_limit) refuse(cat("more than ", node_limit, " nodes in all"));
+    });
+  }
+}
+
+void check_graphs(const Bundle& bundle, std::span<const KernelNames> kernels) {
+  std::vector<std::size_t> written(bundle.shapes.size());
+  for (const auto& tensor : bundle.tensors) {
+    if (tensor.role != Role::input) ++written[tensor.shape];
+  }
+  for (std::size_t i = 0; i < bundle.shapes.size(); ++i) {
+    const auto& shape = bundle.shapes[i];
+    within("shape", shape.name, [&] {
+      check_graph(bundle, shape.graph, kernels);
+      if (shape.output_hashes.size() != written[i]) {
+        refuse(cat(shape.output_hashes.size(), " output_hashes for ", written[i],
+                   " tensors that are written"));
+      }
+    });
+  }
+}
+
+void check_limits(std::span<const Limit> limits) {
+  constexpr std::uint32_t kLast = 6;  // CU_LIMIT_PERSISTING_L2_CACHE_SIZE
+  std::uint32_t seen = 0;
+  for (const auto& limit : limits) {
+    if (limit.id > kLast) refuse(cat("unknown limit ", limit.id));
+    if ((seen >> limit.id & 1) != 0) refuse(cat("limit ", limit.id, " is there twice"));
+    seen |= 1u << limit.id;
   }
 }
 
 }  // namespace
 
 void validate(const Bundle& bundle, const BundleLimits& limits) {
-  within([] { return "section provenance"; }, [&] { check_provenance(bundle.provenance); });
-  within([] { return "section regions"; },
-         [&] { check_regions(bundle.regions, limits.memory_bytes); });
+  within("section provenance", [&] { check_provenance(bundle.provenance); });
+
+  within("section regions", [&] {
+    RegionsSoFar before;
+    for (std::size_t i = 0; i < bundle.regions.size(); ++i) {
+      within("region", i, [&] { check_region(bundle.regions[i], limits.memory_bytes, before); });
+    }
+  });
+
   std::vector<KernelNames> kernels;
-  within([] { return "section modules"; }, [&] { kernels = check_modules(bundle); });
+  within("section modules", [&] {
+    if (bundle.modules.size() > kMaxModules) refuse(cat("more than ", kMaxModules, " modules"));
+    for (std::size_t i = 0; i < bundle.modules.size(); ++i) {
+      within("module", i,
+             [&] { kernels.push_back(check_module(bundle.modules[i], bundle.provenance)); });
+    }
+  });
 
-  within([] { return "section shapes"; },
-         [&] {
-           if (bundle.shapes.empty()) refuse("no shape");
-           if (bundle.shapes.size() > kMaxShapes) refuse(cat("more than ", kMaxShapes, " shapes"));
-           std::unordered_set<std::string_view> names;
-           std::uint64_t nodes = 0;
-           for (std::size_t i = 0; i < bundle.shapes.size(); ++i) {
-             const auto& shape = bundle.shapes[i];
-             within([&] { return cat("shape ", i); },
-                    [&] {
-                      check_name("name", shape.name, kNameBytes);
-                      if (!names.insert(shape.name).second)
-                        refuse(cat("name ", shape.name, " is there twice"));
-                      nodes += shape.graph.nodes.size();
-                      if (nodes > limits.nodes)
-                        refuse(cat("more than ", limits.nodes, " nodes in all"));
-                    });
-           }
-         });
-  within([] { return "section tensors"; }, [&] { check_tensors(bundle); });
-  within([] { return "section shapes"; },
-         [&] {
-           std::vector<std::size_t> written(bundle.shapes.size());
-           for (const auto& tensor : bundle.tensors) {
-             if (tensor.role != Role::input) ++written[tensor.shape];
-           }
-           for (std::size_t i = 0; i < bundle.shapes.size(); ++i) {
-             const auto& shape = bundle.shapes[i];
-             within([&] { return cat("shape ", shape.name); },
-                    [&] {
-                      check_graph(bundle, shape.graph, kernels);
-                      if (shape.output_hashes.size() != written[i]) {
-                        refuse(cat(shape.output_hashes.size(), " output_hashes for ", written[i],
-                                   " tensors that are written"));
-                      }
-                    });
-           }
-         });
+  within("section shapes", [&] { check_shapes(bundle, limits.nodes); });
 
-  within([] { return "section limits"; },
-         [&] {
-           std::uint64_t seen = 0;
-           for (const auto& limit : bundle.limits) {
-             if (limit.id > 6)
-               refuse(cat("unknown limit ", limit.id));  // CU_LIMIT_PERSISTING_L2_...
-             if ((seen >> limit.id & 1) != 0) refuse(cat("limit ", limit.id, " is there twice"));
-             seen |= std::uint64_t{1} << limit.id;
-           }
-         });
+  within("section tensors", [&] {
+    if (bundle.tensors.size() > kMaxTensors) refuse(cat("more than ", kMaxTensors, " tensors"));
+    std::vector<TensorsSoFar> by_shape(bundle.shapes.size());
+    for (std::size_t i = 0; i < bundle.tensors.size(); ++i) {
+      within("tensor", i, [&] { check_tensor(bundle, i, by_shape); });
+    }
+    for (auto& tensors : by_shape) check_overlaps(tensors.spans);
+  });
+
+  within("section shapes", [&] { check_graphs(bundle, kernels); });
+  within("section limits", [&] { check_limits(bundle.limits); });
 }
 
 }  // namespace kjudge

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "bundle/bundle.h"
+#include "bundle/format.h"
 #include "error.h"
 
 namespace kjudge {
@@ -28,17 +28,6 @@ inline std::uint64_t add(std::uint64_t a, std::uint64_t b, std::string_view what
   std::uint64_t sum = 0;
   if (__builtin_add_overflow(a, b, &sum)) refuse(cat(what, " does not fit 64 bits"));
   return sum;
-}
-
-// Runs `check` and puts `where()` before what it throws; the words are made only then.
-template <class Where, class Check>
-void within(const Where& where, const Check& check) {
-  try {
-    check();
-  } catch (Error& error) {
-    error.context(where());
-    throw;
-  }
 }
 
 // UTF-8 without control characters, not empty, at most `most` bytes.

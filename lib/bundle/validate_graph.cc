@@ -200,7 +200,7 @@ void check_edge(const Graph& graph, const Edge& edge) {
 
 void check_edges(const Graph& graph) {
   for (std::size_t i = 0; i < graph.edges.size(); ++i) {
-    within([&] { return cat("edge ", i); }, [&] { check_edge(graph, graph.edges[i]); });
+    within("edge", i, [&] { check_edge(graph, graph.edges[i]); });
   }
   auto sorted = graph.edges;
   const auto key = [](const Edge& e) {
@@ -235,21 +235,21 @@ void check_edges(const Graph& graph) {
   if (ready.size() != count) refuse("edges form a cycle");
 }
 
+void check_node(const Bundle& bundle, const Node& node, std::span<const KernelNames> kernels) {
+  if (const auto* kernel = std::get_if<KernelNode>(&node)) {
+    check_kernel(bundle, *kernel, kernels);
+  } else if (const auto* memset = std::get_if<MemsetNode>(&node)) {
+    check_memset(bundle, *memset);
+  } else if (const auto* copy = std::get_if<MemcpyNode>(&node)) {
+    check_memcpy(bundle, *copy);
+  }
+}
+
 }  // namespace
 
 void check_graph(const Bundle& bundle, const Graph& graph, std::span<const KernelNames> kernels) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const auto& node = graph.nodes[i];
-    within([&] { return cat("node ", i); },
-           [&] {
-             if (const auto* kernel = std::get_if<KernelNode>(&node)) {
-               check_kernel(bundle, *kernel, kernels);
-             } else if (const auto* memset = std::get_if<MemsetNode>(&node)) {
-               check_memset(bundle, *memset);
-             } else if (const auto* copy = std::get_if<MemcpyNode>(&node)) {
-               check_memcpy(bundle, *copy);
-             }
-           });
+    within("node", i, [&] { check_node(bundle, graph.nodes[i], kernels); });
   }
   check_edges(graph);
 }
