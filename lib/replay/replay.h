@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
+#include <cstdint>
+#include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "bundle/bundle.h"
 #include "challenge/challenge.h"
@@ -18,12 +19,16 @@ struct ReplayOptions {
   int pairs_per_round = kPairsPerRound;
   std::string only_shape;  // empty: all, tests first
   int device = 0;
-  std::string secret;      // of the inputs
-  std::string evaluation;  // UUID; part of every input key
+  std::string secret;            // of the inputs
+  std::string evaluation;        // UUID; part of every input key
   std::uint64_t order_seed = 0;  // start order, slots, AB/BA
+  std::filesystem::path
+      worker;  // what is started as `WORKER worker --socket FD`; empty: this program
+  bool allow_pageable = false;  // measure although kernels can reach the worker's ordinary memory
 };
 
-// How far a measurement is. Called from the supervisor's thread.
+// How far a measurement is. Called from the supervisor's thread, also at least every 100 ms while
+// it waits for a worker. May throw anything to end the measurement.
 struct Progress {
   std::string step;  // "checking", "round 2 of 6"
   std::string shape;
@@ -31,15 +36,19 @@ struct Progress {
 };
 using ReportProgress = std::function<void(const Progress&)>;
 
-// The supervisor: checks and times `submission` against `baseline` on hidden inputs, expected values
-// from `reference`. Fills verdict, message, shapes and phases of `evaluation`; the caller has filled
-// the rest. A submission's failure is a verdict; an Error is the judge's (the caller stores
-// judge_error). No process, no shared memory is left, whatever happens.
+// The supervisor: checks and times `submission` against `baseline` on hidden inputs, expected
+// values from `reference`. Fills verdict, message, shapes and phases of `evaluation`; the caller
+// has filled the rest. A submission's failure is a verdict; an Error is the judge's (the caller
+// stores judge_error). No process, no shared memory is left, whatever happens.
 void measure(const Driver& driver, const Challenge& challenge, const BundleReader& reference,
              const BundleReader& baseline, const BundleReader& submission,
              const ReplayOptions& options, const ReportProgress& progress, Evaluation& evaluation);
 
 // The worker: `kjudge worker --socket FD`, started by the supervisor only. Returns an exit code.
 int run_worker(int socket);
+
+// Every value of KJUDGE_TEST_KILL ("submission:armed"): the steps of the protocol at which a test
+// may have a worker or the supervisor kill itself.
+std::vector<std::string> kill_points();
 
 }  // namespace kjudge

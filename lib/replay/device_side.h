@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "driver/arena.h"
+#include "driver/kernel_module.h"
+#include "replay/handles.h"
+
+namespace kjudge {
+
+// What a process of a replay has on its device, made in this order: the arena is reserved before
+// the driver can have put anything at its address.
+struct DeviceSide {
+  DeviceSide(const Driver& its_driver, int its_number)
+      : driver(its_driver),
+        number(its_number),
+        context(driver, number),
+        arena(driver, number),
+        kernels(driver),
+        stream(driver) {}
+
+  const Driver& driver;
+  const int number;
+  PrimaryContext context;
+  Arena arena;
+  KernelModule kernels;
+  Stream stream;
+};
+
+}  // namespace kjudge

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replay/supervisor_device.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <set>
+
+namespace kjudge {
+namespace {
+
+constexpr std::uint64_t kMaxReports = 1024;  // outputs x checks of one shape
+constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20;
+
+std::uint64_t round_up(std::uint64_t size, std::uint64_t to) { return (size + to - 1) / to * to; }
+
+// At least 4 x the last-level cache: a cache with a random or adaptive policy keeps some of what it
+// held after one pass of its own size.
+std::uint64_t eviction_bytes(const DeviceSide& side) {
+  const int cache = side.context.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+  return std::max<std::uint64_t>(4 * static_cast<std::uint64_t>(std::max(cache, 0)),
+                                 16 * kMegabyte);
+}
+
+const Tensor& find(const Bundle& bundle, std::size_t shape, const std::string& tensor_name) {
+  for (const Tensor& tensor : bundle.tensors) {
+    if (tensor.shape == shape && tensor.spec.name == tensor_name) return tensor;
+  }
+  throw Error(Fault::malformed, cat("no tensor ", tensor_name));
+}
+
+void check_spec(const Tensor& tensor, const TensorSpec& wanted, DType dtype) {
+  if (tensor.spec.dtype != dtype || tensor.spec.dims != wanted.dims ||
+      tensor.spec.strides != contiguous_strides(wanted.dims)) {
+    throw Error(Fault::malformed, cat("tensor ", wanted.name, ": is not the contiguous ",
+                                      name(dtype), " tensor of the challenge"));
+  }
+}
+
+}  // namespace
+
+BoundBundle bind_shapes(const BundleReader& reader, std::span<const Shape* const> shapes,
+                        ExpectedType type) {
+  const Bundle& bundle = reader.bundle();
+  BoundBundle bound{&reader, {}, tensors_by_shape(bundle), {}};
+  for (const Shape* shape : shapes) {
+    const auto recorded =
+        std::find_if(bundle.shapes.begin(), bundle.shapes.end(),
+                     [&](const CapturedShape& captured) { return captured.name == shape->name; });
+    if (recorded == bundle.shapes.end()) {
+      throw Error(Fault::malformed, cat("shape ", shape->name, ": not in the bundle"));
+    }
+    const auto index = static_cast<std::size_t>(recorded - bundle.shapes.begin());
+    bound.shapes.push_back(index);
+    std::vector<std::size_t> outputs;
+    try {
+      for (const InputSpec& input : shape->inputs) {
+        const Tensor& tensor = find(bundle, index, input.tensor.name);
+        check_spec(tensor, input.tensor, input.tensor.dtype);
+        const Region& region = bundle.regions[region_of(bundle, tensor.address)];
+        const auto in_region = std::count_if(
+            bundle.tensors.begin(), bundle.tensors.end(),
+            [&](const Tensor& other) { return other.address - region.address < region.size; });
+        if (tensor.role == Role::output || tensor.address != region.address || in_region != 1 ||
+            region.size != round_up(std::max<std::uint64_t>(
+                                        static_cast<std::uint64_t>(size_bytes(tensor.spec)), 1),
+                                    kRegionGranule)) {
+          throw Error(Fault::malformed,
+                      cat("input ", input.tensor.name, ": is not alone in a region of its size"));
+        }
+      }
+      const auto& recorded_outputs = bound.tensors[index].outputs;
+      for (const OutputSpec& output : shape->outputs) {
+        const Tensor& tensor = find(bundle, index, output.tensor.name);
+        check_spec(
+            tensor, output.tensor,
+            type == ExpectedType::of_reference ? output.expected_dtype : output.tensor.dtype);
+        const auto place = std::find_if(
+            recorded_outputs.begin(), recorded_outputs.end(),
+            [&](const auto& candidate) { return &bundle.tensors[candidate.tensor] == &tensor; });
+        if (place == recorded_outputs.end()) {
+          throw Error(Fault::malformed, cat("tensor ", output.tensor.name, ": is not an output"));
+        }
+        outputs.push_back(static_cast<std::size_t>(place - recorded_outputs.begin()));
+      }
+    } catch (Error& error) {
+      error.context(cat("shape ", shape->name));
+      throw;
+    }
+    bound.outputs.push_back(std::move(outputs));
+  }
+  return bound;
+}
+
+SupervisorDevice::SupervisorDevice(const Driver& driver, int device, bool allow_pageable)
+    : side_(driver, device), driver_(driver), results_(driver, 4096) {
+  if (driver.kind == DriverKind::cuda && !allow_pageable &&
+      side_.context.attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) != 0) {
+    throw Error(
+        Fault::device,
+        "kernels of this GPU can read and write all memory of their process (pageable memory "
+        "access), so a submission could forge its times; load the nvidia_uvm module with "
+        "uvm_disable_hmm=1, or allow it for submissions that you trust");
+  }
+}
+
+SupervisorDevice::Buffer SupervisorDevice::make_buffer(std::uint64_t size, Access access) {
+  Buffer buffer;
+  buffer.memory = DeviceMemory::create(driver_, side_.number, size);
+  buffer.mapping = Mapping(driver_, side_.number, buffer.memory, access);
+  return buffer;
+}
+
+void SupervisorDevice::make_inputs(std::vector<const Shape*> shapes) {
+  shapes_ = std::move(shapes);
+  for (const Shape* shape : shapes_) {
+    std::vector<Input> inputs;
+    for (const InputSpec& input : shape->inputs) {
+      const auto size = static_cast<std::uint64_t>(size_bytes(input.tensor));
+      inputs.push_back({make_buffer(size, Access::read_write), size, 0});
+    }
+    inputs_.push_back(std::move(inputs));
+  }
+}
+
+// Memory for the regions of a bundle: the shapes' inputs, and a pristine copy of each region of
+// state, decompressed once for all rounds.
+std::vector<SharedMemory> SupervisorDevice::share(const BoundBundle& bound) {
+  const Bundle& bundle = bound.bundle();
+  std::vector<SharedMemory> shared;
+  for (std::size_t s = 0; s < shapes_.size(); ++s) {
+    for (std::size_t i = 0; i < shapes_[s]->inputs.size(); ++i) {
+      const Tensor& tensor = find(bundle, bound.shapes[s], shapes_[s]->inputs[i].tensor.name);
+      shared.push_back({region_of(bundle, tensor.address),
+                        tensor.role == Role::inout ? Purpose::inout_source : Purpose::input,
+                        &inputs_[s][i].buffer.memory});
+    }
+  }
+  for (std::size_t i = 0; i < bundle.regions.size(); ++i) {
+    if (bundle.regions[i].role != Role::state) continue;
+    pristine_.push_back(DeviceMemory::create(driver_, side_.number, bundle.regions[i].size));
+    const Mapping mapping(driver_, side_.number, pristine_.back(), Access::read_write);
+    if (driver_.kind == DriverKind::cuda) {  // the host driver's memory begins as zeros
+      KJ_DRIVER(driver_,
+                cuMemsetD8Async(mapping.address(), 0, pristine_.back().size(), side_.stream.get()));
+      side_.stream.synchronize();
+    }
+    bound.reader->read_memory(i, [&](std::uint64_t offset, std::span<const std::byte> bytes) {
+      KJ_DRIVER(driver_, cuMemcpyHtoD(mapping.address() + offset, bytes.data(), bytes.size()));
+    });
+    shared.push_back({i, Purpose::pristine, &pristine_.back()});
+  }
+  return shared;
+}
+
+void SupervisorDevice::rebuild_reference(const BoundBundle& reference) {
+  reference_ = reference;
+  rebuild_ = std::make_unique<Rebuild>(side_, reference_.bundle(), share(reference_));
+}
+
+void SupervisorDevice::prepare_arm(ArmName arm, const BoundBundle& bundle) {
+  ArmSide& side = arms_[static_cast<std::size_t>(arm)];
+  side.bundle = bundle;
+  side.memory = share(bundle);
+}
+
+void SupervisorDevice::make_buffers() {
+  eviction_ = DeviceMemory::create(driver_, side_.number, eviction_bytes(side_));
+  {
+    // Written once, so that on the host driver its pages are memory and not one page of zeros.
+    const Mapping mapping(driver_, side_.number, eviction_, Access::read_write);
+    KJ_DRIVER(driver_,
+              cuMemsetD8Async(mapping.address(), 0x5a, eviction_.size(), side_.stream.get()));
+    side_.stream.synchronize();
+  }
+  // In device memory: a GPU's atomics on host memory are slow.
+  reports_ = make_buffer(kMaxReports * sizeof(CompareReport), Access::read_write);
+  std::uint64_t most = 1;
+  for (const ArmSide& arm : arms_) {
+    for (const std::size_t shape : arm.bundle.shapes) {
+      most = std::max(most, arm.bundle.tensors[shape].transfer_bytes);
+    }
+  }
+  for (Buffer& transfer : transfers_) transfer = make_buffer(most, Access::read);
+}
+
+std::vector<std::uint64_t> SupervisorDevice::digests(std::size_t shape) {
+  auto& inputs = inputs_[shape];
+  KJ_CHECK(inputs.size() <= 512);
+  auto* sums = results_.as<std::uint64_t>();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    sums[i] = 0;
+    side_.kernels.digest(
+        side_.stream.get(),
+        DigestParams{inputs[i].buffer.mapping.address(), round_up(inputs[i].size_bytes, 8),
+                     results_.address() + i * sizeof(std::uint64_t)});
+  }
+  side_.stream.synchronize();
+  return {sums, sums + inputs.size()};
+}
+
+void SupervisorDevice::fill(std::size_t shape, const std::vector<Generator>& generators,
+                            const KeyOf& key_of) {
+  const auto& specs = shapes_[shape]->inputs;
+  KJ_CHECK(generators.size() == specs.size());
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    FillParams params{};
+    params.address = inputs_[shape][i].buffer.mapping.address();
+    params.count = generators[i].kind == fill_bits
+                       ? inputs_[shape][i].size_bytes
+                       : static_cast<std::uint64_t>(element_count(specs[i].tensor.dims));
+    params.key = key_of(specs[i].tensor.name);
+    params.a = generators[i].a;
+    params.b = generators[i].b;
+    params.kind = generators[i].kind;
+    params.dtype = static_cast<std::uint32_t>(specs[i].tensor.dtype);
+    side_.kernels.fill(side_.stream.get(), params);
+  }
+  const auto sums = digests(shape);
+  for (std::size_t i = 0; i < sums.size(); ++i) inputs_[shape][i].digest = sums[i];
+}
+
+void SupervisorDevice::expect(std::size_t shape) {
+  const std::size_t index = reference_.shapes[shape];
+  rebuild_->select(index);
+  rebuild_->restore(index);
+  // An element that the reference does not write is then wrong for everyone, and seen at once.
+  rebuild_->poison(index, 0x6578706563746564u);
+  KJ_DRIVER(driver_, cuGraphLaunch(rebuild_->exec(index), side_.stream.get()));
+  side_.stream.synchronize();
+}
+
+std::optional<std::string> SupervisorDevice::changed_input(std::size_t shape) {
+  const auto sums = digests(shape);
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    if (sums[i] != inputs_[shape][i].digest) return shapes_[shape]->inputs[i].tensor.name;
+  }
+  return std::nullopt;
+}
+
+double SupervisorDevice::element(DType dtype, std::uint64_t address, std::uint64_t index) {
+  const auto width = static_cast<std::uint64_t>(bits(dtype));
+  std::array<std::byte, 8> bytes{};
+  const std::uint64_t size = std::max<std::uint64_t>(width / 8, 1);
+  KJ_DRIVER(driver_, cuMemcpyDtoH(bytes.data(), address + index * width / 8, size));
+  return element_value(dtype, std::span(bytes).first(size), width < 8 ? index % (8 / width) : 0);
+}
+
+std::optional<SupervisorDevice::Failure> SupervisorDevice::check(std::size_t shape,
+                                                                 ArmName arm_name, std::size_t slot,
+                                                                 std::uint64_t poison) {
+  const BoundBundle& bound = arm(arm_name);
+  const auto& outputs = shapes_[shape]->outputs;
+  const auto& places = bound.tensors[bound.shapes[shape]].outputs;
+  const auto& expected_places = reference_.tensors[reference_.shapes[shape]].outputs;
+
+  struct Running {
+    const OutputSpec& output;
+    const Check& check;
+    CompareParams params;
+  };
+  std::vector<Running> running;
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    const std::size_t place = bound.outputs[shape][o];
+    const std::size_t expected = expected_places[reference_.outputs[shape][o]].tensor;
+    for (const Check& check : outputs[o].checks) {
+      CompareParams params = compare_params(outputs[o], check);
+      params.out = transfers_[slot].mapping.address() + places[place].offset;
+      params.expected = reference_.bundle().tensors[expected].address;
+      params.count = static_cast<std::uint64_t>(element_count(outputs[o].tensor.dims));
+      params.poison_key = poison_key(poison, place);
+      running.push_back({outputs[o], check, params});
+    }
+  }
+  KJ_CHECK(running.size() <= kMaxReports);
+
+  std::vector<CompareReport> reports(running.size(),
+                                     CompareReport{0, ~std::uint64_t{0}, 0, 0, 0, 0});
+  const std::size_t bytes = reports.size() * sizeof(CompareReport);
+  const std::uint64_t reports_address = reports_.mapping.address();
+  KJ_DRIVER(driver_, cuMemcpyHtoD(reports_address, reports.data(), bytes));
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    running[i].params.report = reports_address + i * sizeof(CompareReport);
+    side_.kernels.compare(side_.stream.get(), running[i].params);
+  }
+  side_.stream.synchronize();
+  KJ_DRIVER(driver_, cuMemcpyDtoH(reports.data(), reports_address, bytes));
+
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    auto failure = judge(running[i].output, running[i].check, reports[i], running[i].params.count);
+    if (!failure) continue;
+    if (reports[i].first_index < running[i].params.count) {
+      failure->out =
+          element(running[i].output.tensor.dtype, running[i].params.out, reports[i].first_index);
+      failure->expected = element(running[i].output.expected_dtype, running[i].params.expected,
+                                  reports[i].first_index);
+    }
+    std::string message = describe(*failure, running[i].check);
+    return Failure{std::move(*failure), std::move(message)};
+  }
+  return std::nullopt;
+}
+
+std::vector<std::uint64_t> SupervisorDevice::output_hashes(std::size_t shape, ArmName arm_name,
+                                                           std::size_t slot) {
+  const BoundBundle& bound = arm(arm_name);
+  std::vector<std::uint64_t> hashes;
+  for (const auto& output : bound.tensors[bound.shapes[shape]].outputs) {
+    Bytes bytes(output.size_bytes);
+    if (!bytes.empty()) {
+      KJ_DRIVER(driver_,
+                cuMemcpyDtoH(bytes.data(), transfers_[slot].mapping.address() + output.offset,
+                             bytes.size()));
+    }
+    hashes.push_back(XXH3_64bits(bytes.data(), bytes.size()));
+  }
+  return hashes;
+}
+
+// Long enough to show the clock, short enough to cost nothing: about 0.1 ms.
+SupervisorDevice::Spin SupervisorDevice::calibrate() {
+  const std::uint64_t iterations = driver_.kind == DriverKind::cuda ? 4000 : 50000;
+  auto* result = results_.as<std::uint64_t>();
+  side_.kernels.calibrate(side_.stream.get(), CalibrateParams{results_.address(), iterations});
+  side_.stream.synchronize();
+  return {static_cast<double>(result[0]), static_cast<double>(result[1])};
+}
+
+}  // namespace kjudge

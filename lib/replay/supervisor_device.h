@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bundle/bundle.h"
+#include "challenge/challenge.h"
+#include "check/check.h"
+#include "replay/device_side.h"
+#include "replay/evaluation.h"
+#include "replay/rebuild.h"
+
+namespace kjudge {
+
+// A bundle seen through the shapes that are measured.
+struct BoundBundle {
+  const BundleReader* reader = nullptr;
+  std::vector<std::size_t> shapes;    // by measured shape: index into Bundle::shapes
+  std::vector<ShapeTensors> tensors;  // by shape of the bundle
+  // By measured shape and output of the challenge: index into ShapeTensors::outputs.
+  std::vector<std::vector<std::size_t>> outputs;
+  const Bundle& bundle() const { return reader->bundle(); }
+};
+
+enum class ExpectedType { of_submission, of_reference };
+
+// Fault::malformed when the bundle lacks a shape or tensor, has one of another type or size, or has
+// an input that is not alone in its region: all inputs of a shape are memory of the supervisor's.
+BoundBundle bind_shapes(const BundleReader& reader, std::span<const Shape* const> shapes,
+                        ExpectedType type);
+
+// The trusted side of the device. Owns what workers map: inputs, pristine copies of recorded
+// memory, the eviction buffer, a transfer buffer per slot. Expected outputs stay in memory that is
+// never sent to anyone.
+class SupervisorDevice {
+ public:
+  // Fault::device on a GPU that reads pageable host memory, unless `allow_pageable`.
+  SupervisorDevice(const Driver& driver, int device, bool allow_pageable);
+
+  // In this order, once. The bundles and shapes must outlive this.
+  void make_inputs(std::vector<const Shape*> shapes);
+  void rebuild_reference(const BoundBundle& reference);
+  void prepare_arm(ArmName arm, const BoundBundle& bundle);
+  void make_buffers();
+
+  // What a worker of the arm is given.
+  const BoundBundle& arm(ArmName arm) const { return arms_[static_cast<std::size_t>(arm)].bundle; }
+  const std::vector<SharedMemory>& memory(ArmName arm) const {
+    return arms_[static_cast<std::size_t>(arm)].memory;
+  }
+  const DeviceMemory& eviction() const { return eviction_; }
+  const DeviceMemory& transfer(std::size_t slot) const { return transfers_[slot].memory; }
+
+  // The values of one replay, the same for reference and arms.
+  using KeyOf = std::function<std::uint64_t(const std::string& tensor)>;
+  void fill(std::size_t shape, const std::vector<Generator>& generators, const KeyOf& key_of);
+  // Runs the reference on them: the expected outputs.
+  void expect(std::size_t shape);
+  // The name of an input that is not as fill() left it.
+  std::optional<std::string> changed_input(std::size_t shape);
+
+  // Outputs in a transfer buffer, against the expected ones. `poison` is what the replay began
+  // with.
+  struct Failure {
+    CheckFailure facts;
+    std::string message;
+  };
+  std::optional<Failure> check(std::size_t shape, ArmName arm, std::size_t slot,
+                               std::uint64_t poison);
+  // XXH3-64 of each output's bytes, in the order of the bundle's tensors.
+  std::vector<std::uint64_t> output_hashes(std::size_t shape, ArmName arm, std::size_t slot);
+
+  struct Spin {
+    double cycles = 0, ns = 0;
+  };
+  Spin calibrate();
+
+ private:
+  struct Buffer {
+    DeviceMemory memory;
+    Mapping mapping;
+  };
+  struct Input {
+    Buffer buffer;
+    std::uint64_t size_bytes = 0, digest = 0;
+  };
+  struct ArmSide {
+    BoundBundle bundle;
+    std::vector<SharedMemory> memory;
+  };
+
+  Buffer make_buffer(std::uint64_t size, Access access);
+  std::vector<SharedMemory> share(const BoundBundle& bundle);
+  std::vector<std::uint64_t> digests(std::size_t shape);
+  double element(DType dtype, std::uint64_t address, std::uint64_t index);
+
+  DeviceSide side_;
+  const Driver& driver_;
+  std::vector<const Shape*> shapes_;
+  std::vector<std::vector<Input>> inputs_;  // by measured shape and input of the challenge
+  std::deque<DeviceMemory> pristine_;
+  DeviceMemory eviction_;
+  std::array<Buffer, 2> transfers_;
+  Buffer reports_;
+  std::array<ArmSide, 2> arms_;
+  BoundBundle reference_;
+  std::unique_ptr<Rebuild> rebuild_;
+  PinnedMemory results_;  // of kjudge's kernels
+};
+
+}  // namespace kjudge
