@@ -47,6 +47,7 @@ class BundleReader::Impl {
 
   const Bundle& bundle() const { return bundle_; }
   std::uint64_t file_bytes() const { return header_.file_size; }
+  int fd() const { return fd_.get(); }
 
   std::span<const BundleBlock> blocks(std::size_t region) const {
     const auto [first, last] = std::equal_range(blocks_.begin(), blocks_.end(), region, ByRegion{});
@@ -258,6 +259,7 @@ void BundleReader::read_memory(std::size_t region, const WriteMemory& write) con
   impl_->read_memory(region, write);
 }
 std::uint64_t BundleReader::file_bytes() const { return impl_->file_bytes(); }
+int BundleReader::fd() const { return impl_->fd(); }
 
 StoredMemory BundleReader::stored_memory(std::size_t region) const {
   KJ_CHECK(region < bundle().regions.size());
