@@ -69,20 +69,24 @@ std::string member_path(std::string_view path, std::string_view name) {
   return cat(path.empty() ? "" : ".", name);
 }
 
+// Always with a point or an exponent, so that it reads back as a double, and -0 with its sign.
 std::string number_text(double value) {
   KJ_CHECK(std::isfinite(value));
-  // "-0" would read back as the integer 0.
-  if (value == 0 && std::signbit(value)) return "-0.0";
   std::array<char, 32> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
-  return std::string(digits.data(), end.ptr);
+  const std::string text(digits.data(), end.ptr);
+  return text.find_first_of(".e") == text.npos ? text + ".0" : text;
 }
 
 // "2^40" for large powers of two, shortest digits otherwise.
 std::string bound_text(double value) {
   int exponent = 0;
-  if (std::frexp(value, &exponent) == 0.5 && exponent > 20) return cat("2^", exponent - 1);
-  return number_text(value);
+  const double fraction = std::frexp(value, &exponent);
+  if (std::fabs(fraction) == 0.5 && exponent > 32) {
+    return cat(value < 0 ? "-" : "", "2^", exponent - 1);
+  }
+  const std::string text = number_text(value);
+  return text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
 }
 
 std::string describe(const Json& json) {
@@ -90,10 +94,7 @@ std::string describe(const Json& json) {
     std::string operator()(std::nullptr_t) const { return "null"; }
     std::string operator()(bool value) const { return value ? "true" : "false"; }
     std::string operator()(std::int64_t value) const { return std::to_string(value); }
-    std::string operator()(double value) const {
-      const std::string text = number_text(value);
-      return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
-    }
+    std::string operator()(double value) const { return number_text(value); }
     std::string operator()(const std::string& value) const {
       if (value.size() <= 60) return in_quotes(value);
       std::size_t cut = 60;

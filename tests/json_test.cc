@@ -165,7 +165,7 @@ TEST_CASE("numbers read back as the same double") {
     if (std::isfinite(value) && back(value) != value) FAIL_CHECK(value);
   }
   CHECK(print_json(Json{0.1}) == "0.1\n");
-  CHECK(print_json(Json{300.0}) == "300\n");
+  CHECK(print_json(Json{300.0}) == "300.0\n");
   CHECK_THROWS_AS(print_json(Json{std::nan("")}), Error);
   CHECK_THROWS_AS(print_json(Json{HUGE_VAL}), Error);
 }
@@ -209,8 +209,8 @@ TEST_CASE("a table reads, fills in defaults and writes back the same") {
   const std::string written = print_json(Json{thing_table().write(thing)});
   CHECK(written ==
         "{\n  \"format\": \"thing/1\",\n  \"label\": \"box\",\n  \"color\": \"green\",\n"
-        "  \"wild\": \"-infinity\",\n  \"limit\": 4,\n  \"twice\": 6,\n"
-        "  \"points\": [{\"x\": 1}, {\"x\": -0.0, \"y\": 2}],\n"
+        "  \"wild\": \"-infinity\",\n  \"limit\": 4.0,\n  \"twice\": 6,\n"
+        "  \"points\": [{\"x\": 1.0}, {\"x\": -0.0, \"y\": 2.0}],\n"
         "  \"dims\": {\"rows\": 2, \"columns\": 3}\n}\n");
   CHECK(print_json(Json{thing_table().write(read_thing(written))}) == written);
 }

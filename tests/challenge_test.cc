@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "challenge/challenge.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <regex>
+#include <set>
+
+#include "challenge/challenge_format.h"
+#include "error.h"
+#include "file.h"
+#include "json_faults.h"
+#include "replay/evaluation.h"
+
+using namespace kjudge;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kFull = R"({
+  "format": "kjudge-challenge/1",
+  "name": "scaled-gather",
+  "version": 3,
+  "title": "Gather rows and scale them",
+  "author": "Ada",
+  "bounty": "a mug",
+  "target_us": 12.5,
+  "cache": "hot",
+  "compiler_flags": ["-O3", "-ffast-math"],
+  "limits": {"build_s": 60, "prepare_s": 61, "capture_s": 62, "replay_s": 0.5,
+             "memory_bytes": 1073741824, "output_bytes": 65536, "submission_bytes": 1048576},
+  "tensors": {
+    "inputs": [
+      {"name": "x", "dtype": "$dtype", "shape": ["rows", "columns"]},
+      {"name": "index", "dtype": "int32", "shape": ["picked"], "inout": true,
+       "generator": {"kind": "integers", "low": 0, "high": 9}},
+      {"name": "bias", "dtype": "float32", "shape": [1, "columns"],
+       "generator": {"kind": "constant", "value": 0.5}}
+    ],
+    "outputs": [
+      {"name": "y", "dtype": "$dtype", "shape": ["picked", "columns"],
+       "expected_dtype": "float32", "overflow": "infinity",
+       "checks": [
+         {"kind": "close", "rtol": 0.001, "atol": 1e-6, "max_mismatched": 0.01},
+         {"kind": "exact", "signed_zero": true, "dtype": "float16"}
+       ]},
+      {"name": "order", "dtype": "int64", "shape": ["picked"]}
+    ]
+  },
+  "regimes": [
+    {"name": "nominal", "pairs_per_round": 4},
+    {"name": "large", "pairs_per_round": 1,
+     "generators": {"x": {"kind": "uniform", "low": -1000, "high": 1000},
+                    "bias": {"kind": "normal", "mean": 2, "deviation": 3}}}
+  ],
+  "shapes": [
+    {"arch": "x86_64", "dtype": "float32", "dims": {"rows": 10, "columns": 20, "picked": 5},
+     "scalars": {"scale": 1.5, "steps": 3, "round": true}, "floor_us": 1.25},
+    {"name": "big", "arch": "sm_*", "dtype": "float16",
+     "dims": {"rows": 4096, "columns": 1000, "picked": 7},
+     "scalars": {"scale": 0.5, "steps": 4, "round": false},
+     "regimes": [{"name": "only", "pairs_per_round": 5}]}
+  ],
+  "tests": [
+    {"arch": "x86_64", "dtype": "float32", "dims": {"rows": 1, "columns": 1, "picked": 1},
+     "scalars": {"scale": 1.0, "steps": 0, "round": true}}
+  ]
+})";
+
+// A challenge folder; file() writes into it.
+class Folder {
+ public:
+  Folder() {
+    for (const char* name : {"TASK.md", "reference.py", "baseline.py", "submission.py"}) {
+      file(name, name);
+    }
+    file("challenge.json", kFull);
+  }
+  fs::path path() const { return directory_.path(); }
+  void file(const std::string& name, std::string_view text) const {
+    fs::create_directories((path() / name).parent_path());
+    std::ofstream(path() / name, std::ios::binary) << text;
+  }
+  Challenge read() const { return read_challenge(path()); }
+  // The message after the folder's name.
+  std::string error() const {
+    const std::string message = json_faults::message_of([&] { read(); });
+    const std::string prefix = path().string() + "/";
+    return message.starts_with(prefix) ? message.substr(prefix.size()) : message;
+  }
+
+ private:
+  TempDir directory_;
+};
+
+// kFull with the first `from` replaced.
+std::string with(std::string_view from, std::string_view to) {
+  std::string text(kFull);
+  const auto at = text.find(from);
+  REQUIRE(at != text.npos);
+  return text.replace(at, from.size(), to);
+}
+
+std::string error_with(std::string_view from, std::string_view to) {
+  const Folder folder;
+  folder.file("challenge.json", with(from, to));
+  return folder.error();
+}
+
+}  // namespace
+
+TEST_CASE("a challenge is read with every shape resolved") {
+  const Challenge challenge = Folder().read();
+  CHECK(challenge.name == "scaled-gather");
+  CHECK(challenge.version == 3);
+  CHECK(challenge.bounty == "a mug");
+  CHECK(challenge.target_ns == 12500);
+  CHECK(challenge.cache == CacheMode::hot);
+  CHECK(challenge.compiler_flags == std::vector<std::string>{"-O3", "-ffast-math"});
+  CHECK(challenge.limits.capture_s == 62);
+  CHECK(challenge.limits.memory_bytes == 1 << 30);
+  REQUIRE(challenge.shapes.size() == 3);
+
+  const Shape& small = challenge.shapes[0];
+  CHECK(small.name == "10x20x5-float32");
+  CHECK(small.timed);
+  CHECK(small.floor_ns == 1250);
+  CHECK(small.dims.at("columns") == 20);
+  REQUIRE(small.scalars.size() == 3);
+  CHECK(std::get<double>(small.scalars[0].value) == 1.5);
+  CHECK(std::get<std::int64_t>(small.scalars[1].value) == 3);
+  CHECK(std::get<bool>(small.scalars[2].value));
+  REQUIRE(small.inputs.size() == 3);
+  CHECK(small.inputs[0].tensor.dims == std::vector<std::int64_t>{10, 20});
+  CHECK(small.inputs[0].tensor.dtype == DType::float32);
+  CHECK(small.inputs[1].inout);
+  CHECK(small.inputs[2].tensor.dims == std::vector<std::int64_t>{1, 20});
+  REQUIRE(small.regimes.size() == 2);
+  CHECK(small.regimes[0].pairs_per_round + small.regimes[1].pairs_per_round == kPairsPerRound);
+  CHECK(small.regimes[0].generators[0].kind == fill_normal);
+  CHECK(small.regimes[0].generators[1].b == 9);
+  CHECK(small.regimes[1].generators[0].kind == fill_uniform);
+  CHECK(small.regimes[1].generators[0].a == -1000);
+  CHECK(small.regimes[1].generators[1].kind == fill_integers);
+  CHECK(small.regimes[1].generators[2].b == 3);
+  REQUIRE(small.outputs.size() == 2);
+  CHECK(small.outputs[0].expected_dtype == DType::float32);
+  REQUIRE(small.outputs[0].checks.size() == 1);  // the other is for float16
+  CHECK(small.outputs[0].checks[0].rtol == 0.001);
+  CHECK(small.outputs[1].expected_dtype == DType::int64);
+  REQUIRE(small.outputs[1].checks.size() == 1);
+  CHECK(small.outputs[1].checks[0].kind == CheckKind::exact);
+
+  const Shape& big = challenge.shapes[1];
+  CHECK(big.name == "big");
+  CHECK(big.dtype == "float16");
+  CHECK(big.inputs[0].tensor.dtype == DType::float16);
+  CHECK(big.outputs[0].checks.size() == 2);
+  CHECK(big.outputs[0].checks[1].signed_zero);
+  REQUIRE(big.regimes.size() == 1);
+  CHECK(big.regimes[0].name == "only");
+
+  CHECK(challenge.shapes[2].name == "test-1x1x1-float32");
+  CHECK(!challenge.shapes[2].timed);
+}
+
+TEST_CASE("a challenge needs little") {
+  const Folder folder;
+  folder.file("challenge.json", R"({
+    "format": "kjudge-challenge/1", "name": "copy", "version": 1, "title": "Copy", "author": "Ada",
+    "tensors": {"inputs": [{"name": "x", "dtype": "float32", "shape": ["n"]}],
+                "outputs": [{"name": "y", "dtype": "float32", "shape": ["n"],
+                             "checks": [{"kind": "exact"}]}]},
+    "shapes": [{"arch": "sm_90", "dtype": "float32", "dims": {"n": 4096}}]})");
+  const Challenge challenge = folder.read();
+  REQUIRE(challenge.shapes.size() == 1);
+  const Shape& shape = challenge.shapes[0];
+  CHECK(shape.name == "4096");
+  CHECK(challenge.cache == CacheMode::cold);
+  CHECK(challenge.limits.replay_s == 10);
+  CHECK(!challenge.target_ns.has_value());
+  REQUIRE(shape.regimes.size() == 1);
+  CHECK(shape.regimes[0].name == "nominal");
+  CHECK(shape.regimes[0].pairs_per_round == kPairsPerRound);
+  CHECK(shape.regimes[0].generators[0].kind == fill_normal);
+  CHECK(shape.regimes[0].generators[0].b == 1);
+  CHECK(shape.outputs[0].expected_dtype == DType::float64);
+}
+
+TEST_CASE("every field of challenge.json refuses every wrong kind, and names itself") {
+  const Folder folder;
+  const Json right = parse_json(kFull, "kFull", Fault::bug);
+  const int tried =
+      json_faults::try_every_fault(right,
+                                   [&](const Json& faulty) {
+                                     folder.file("challenge.json", print_json(faulty));
+                                     folder.read();
+                                   },
+                                   {.file = (folder.path() / "challenge.json").string(),
+                                    .maps = {"dims", "generators", "x", "bias"},
+                                    .optional = {"generator", "checks", "dims", "scalars"},
+                                    .any = {"shape", "scalars"}});
+  CHECK(tried > 600);
+}
+
+TEST_CASE("what the fields say together is checked, with the place and what to do") {
+  CHECK(error_with("\"columns\": 20, \"picked\"", "\"colums\": 20, \"picked\"") ==
+        "challenge.json: tensors.inputs[0].shape[1]: shapes[0].dims has no \"columns\"");
+  CHECK(error_with("\"rows\": 4096", "\"rows\": \"many\"") ==
+        "challenge.json: shapes[1].dims.rows: expected an integer from 1 to 2^40, found \"many\"");
+  CHECK(error_with("\"rows\": 4096", "\"rows\": 1099511627776") ==
+        "challenge.json: tensors.inputs[0]: larger than 2^40 bytes with the dims of shapes[1]");
+  CHECK(error_with("\"name\": \"bias\"", "\"name\": \"x\"") ==
+        "challenge.json: tensors.inputs[2].name: the name \"x\" is taken by another input, output "
+        "or scalar");
+  CHECK(error_with("\"name\": \"order\"", "\"name\": \"lambda\"") ==
+        "challenge.json: tensors.outputs[1].name: \"lambda\" is a word of Python; choose another "
+        "name");
+  CHECK(error_with("\"scale\": 1.5", "\"x\": 1.5").find("\"x\" is taken") != std::string::npos);
+  CHECK(error_with("\"pairs_per_round\": 4", "\"pairs_per_round\": 3") ==
+        "challenge.json: regimes: pairs_per_round of the regimes add up to 4; they must add up to "
+        "5");
+  CHECK(error_with("\"only\", \"pairs_per_round\": 5", "\"only\", \"pairs_per_round\": 2") ==
+        "challenge.json: shapes[1].regimes: pairs_per_round of the regimes add up to 2; they must "
+        "add up to 5");
+  CHECK(error_with("\"name\": \"large\"", "\"name\": \"nominal\"") ==
+        "challenge.json: regimes[1].name: the name \"nominal\" is taken");
+  CHECK(error_with("{\"x\": {\"kind\": \"uniform\"", "{\"z\": {\"kind\": \"uniform\"") ==
+        "challenge.json: regimes[1].generators.z: there is no input of that name");
+  CHECK(error_with("\"scale\": 0.5, ", "") ==
+        "challenge.json: shapes[1]: scalar \"scale\" of shapes[0] is missing; every shape and test "
+        "gives it");
+  CHECK(error_with("\"scale\": 0.5", "\"scale\": 1") ==
+        "challenge.json: shapes[1].scalars.scale: has another type than in shapes[0]");
+  CHECK(error_with("\"scale\": 0.5", "\"extra\": 1, \"scale\": 0.5") ==
+        "challenge.json: shapes[1].scalars.extra: shapes[0] has no such scalar; every shape gives "
+        "the same");
+  CHECK(
+      error_with("\"scalars\": {\"scale\": 1.0", "\"floor_us\": 3, \"scalars\": {\"scale\": 1.0") ==
+      "challenge.json: tests[0].floor_us: a test is not timed and has no floor");
+  CHECK(error_with("\"dims\": {\"rows\": 1, ",
+                   "\"name\": \"10x20x5-float32\", \"dims\": {\"rows\":"
+                   " 1, ") ==
+        "challenge.json: tests[0]: the name \"10x20x5-float32\" is taken by another shape or test; "
+        "give \"name\"");
+  CHECK(error_with("\"kind\": \"close\", \"rtol\": 0.001, \"atol\": 1e-6", "\"kind\": \"close\"") ==
+        "challenge.json: tensors.outputs[0].checks[0]: neither \"rtol\" nor \"atol\" is above 0; "
+        "use \"exact\" for equal values");
+  CHECK(error_with("\"kind\": \"close\", \"rtol\"",
+                   "\"kind\": \"close\", \"dtype\": \"float16\", "
+                   "\"rtol\"")
+            .starts_with("challenge.json: tensors.outputs[0].checks: no check applies to float32 "
+                         "(shapes[0]); give at least one"));
+  CHECK(error_with("\"expected_dtype\": \"float32\"", "\"expected_dtype\": \"int32\"") ==
+        "challenge.json: tensors.outputs[0].expected_dtype: int32 cannot stand for an output of "
+        "float32 (shapes[0]): both are floating or neither is");
+  CHECK(error_with("\"overflow\": \"infinity\"", "\"overflow\": \"saturate\"") ==
+        "challenge.json: tensors.outputs[0].overflow: only 16-, 8- and 4-bit floating types "
+        "saturate, not float32 (shapes[0])");
+}
+
+TEST_CASE("generators make values that the input can hold") {
+  const auto generator = [](std::string_view text) {
+    return error_with("\"kind\": \"integers\", \"low\": 0, \"high\": 9", text);
+  };
+  CHECK(generator("\"kind\": \"normal\"") ==
+        "challenge.json: tensors.inputs[1].generator: makes fractions for int32 (shapes[0]); use "
+        "\"integers\" or a whole \"constant\"");
+  CHECK(generator("\"kind\": \"constant\", \"value\": 0.5").find("makes fractions") !=
+        std::string::npos);
+  CHECK(generator("\"kind\": \"constant\", \"value\": 7") == "no error");
+  CHECK(generator("\"kind\": \"integers\", \"low\": 0, \"high\": 2147483648") ==
+        "challenge.json: tensors.inputs[1].generator: makes values outside of the range for int32 "
+        "(shapes[0]), which is from -2147483648 to 2147483647");
+  CHECK(generator("\"kind\": \"integers\", \"low\": 3, \"high\": 2") ==
+        "challenge.json: tensors.inputs[1].generator: \"low\" is greater than \"high\"");
+  CHECK(generator("\"kind\": \"integers\", \"low\": 3") ==
+        "challenge.json: tensors.inputs[1].generator: field \"high\" is missing; expected an "
+        "integer from -2^53 to 2^53");
+  CHECK(generator("\"kind\": \"integers\", \"low\": 3, \"high\": 4, \"mean\": 1") ==
+        "challenge.json: tensors.inputs[1].generator.mean: unknown field; the fields here are "
+        "kind, low, high");
+  CHECK(generator("\"kind\": \"poisson\"") ==
+        "challenge.json: tensors.inputs[1].generator.kind: expected \"normal\", \"uniform\", "
+        "\"integers\" or \"constant\", found \"poisson\"");
+  CHECK(error_with(",\n       \"generator\": {\"kind\": \"integers\", \"low\": 0, \"high\": 9}", "")
+            .starts_with("challenge.json: tensors.inputs[1].generator: an input of int32 needs a "
+                         "generator, such as {"));
+  // 20000 is fine in float32 but six deviations are not in float16.
+  CHECK(error_with("\"shape\": [\"rows\", \"columns\"]",
+                   "\"shape\": [\"rows\", \"columns\"], \"generator\": {\"kind\": \"normal\", "
+                   "\"deviation\": 20000}") ==
+        "challenge.json: tensors.inputs[0].generator: makes values outside of the range for "
+        "float16 (shapes[1]), which is from -65504 to 65504");
+}
+
+TEST_CASE("names are unique where one arch selects both") {
+  const auto second_arch = [](std::string_view arch) {
+    return error_with("\"name\": \"big\", \"arch\": \"sm_*\"",
+                      cat("\"name\": \"10x20x5-float32\", \"arch\": \"", arch, "\""));
+  };
+  CHECK(second_arch("sm_*") == "no error");
+  CHECK(second_arch("sm_90") == "no error");
+  CHECK(second_arch("x86_64").find("is taken") != std::string::npos);
+}
+
+TEST_CASE("for_arch keeps what that arch runs") {
+  const Challenge challenge = Folder().read();
+  const Challenge host = for_arch(challenge, "x86_64");
+  CHECK(host.shapes.size() == 2);
+  CHECK(host.sha256 == challenge.sha256);
+  CHECK(for_arch(challenge, "sm_90").shapes.size() == 1);
+  CHECK(json_faults::message_of([&] { for_arch(challenge, "aarch64"); }) ==
+        "challenge scaled-gather has no shape for aarch64; it has shapes for sm_*, x86_64");
+}
+
+TEST_CASE("files that a challenge needs") {
+  for (const char* name :
+       {"TASK.md", "reference.py", "baseline.py", "submission.py", "challenge.json"}) {
+    const Folder folder;
+    fs::remove(folder.path() / name);
+    CHECK(folder.error().starts_with(cat(name, ": no such file; ")));
+  }
+  const Folder folder;
+  folder.file("challenge.json", "{");
+  CHECK(folder.error().starts_with("challenge.json: parse error at line 1, column 2"));
+  fs::create_symlink("TASK.md", folder.path() / "link");
+  folder.file("challenge.json", kFull);
+  CHECK(folder.error() == "link: not a regular file; copy it into the challenge");
+}
+
+TEST_CASE("the hash covers names and contents of all files but hidden ones and Python's cache") {
+  const Folder folder;
+  const std::string before = folder.read().sha256;
+  CHECK(before.size() == 64);
+  folder.file("__pycache__/reference.pyc", "x");
+  folder.file(".git/config", "x");
+  folder.file(".hidden", "x");
+  CHECK(folder.read().sha256 == before);
+  folder.file("data/table.bin", "1");
+  const std::string with_table = folder.read().sha256;
+  CHECK(with_table != before);
+  folder.file("data/table.bin", "2");
+  CHECK(folder.read().sha256 != with_table);
+  fs::rename(folder.path() / "data" / "table.bin", folder.path() / "data" / "elbat.bin");
+  folder.file("data/elbat.bin", "1");
+  CHECK(folder.read().sha256 != with_table);
+  fs::remove_all(folder.path() / "data");
+  CHECK(folder.read().sha256 == before);
+}
+
+TEST_CASE("the hash is what sha256sum prints") {
+  const Folder folder;
+  folder.file("data/a b.txt", "x");
+  const std::string command = cat("cd '", folder.path().string(),
+                                  "' && find * -type f | LC_ALL=C sort | xargs -d '\\n' sha256sum "
+                                  "| sha256sum > .sum");
+  REQUIRE(std::system(command.c_str()) == 0);
+  CHECK(read_file(folder.path() / ".sum").substr(0, 64) == folder.read().sha256);
+}
+
+TEST_CASE("input keys differ by every part, and no two lists of parts are confused") {
+  std::set<std::uint64_t> keys;
+  for (const char* secret : {"s", "t"}) {
+    for (const char* evaluation : {"e", "f"}) {
+      for (const char* shape : {"a", "b"}) {
+        for (std::uint64_t replay : {0, 1, 10}) {
+          for (const char* tensor : {"x", "y"}) {
+            keys.insert(input_key(secret, evaluation, shape, replay, tensor));
+          }
+        }
+      }
+    }
+  }
+  CHECK(keys.size() == 48);
+  CHECK(input_key("a", "bc", "d", 1, "x") != input_key("ab", "c", "d", 1, "x"));
+  CHECK(input_key("a", "b", "c", 11, "x") != input_key("a", "b", "c", 1, "1x"));
+  // A published evaluation must come out again: printf 1:s1:e1:a1:01:x | sha256sum
+  CHECK(input_key("s", "e", "a", 0, "x") == 0xee720a99cb3ef052);
+}
+
+TEST_CASE("the manual page of the format has every field of the code") {
+  const auto page = fs::path(__FILE__).parent_path().parent_path() / "man" / "kjudge-challenge.5";
+  const std::string text = read_file(page);
+  const std::string schema = print_json(challenge_table().schema());
+  // {"NAME": {"description": ... : a field of a table.
+  const std::regex field("\"([a-z_0-9]+)\": \\{\\s*\"description\"");
+  std::set<std::string> names;
+  for (std::sregex_iterator at(schema.begin(), schema.end(), field), end; at != end; ++at) {
+    names.insert((*at)[1]);
+  }
+  CHECK(names.size() > 40);
+  for (const std::string& name : names) {
+    CHECK_MESSAGE(text.find("\n.It Cm " + name + "\n") != std::string::npos, name);
+  }
+}
