@@ -103,7 +103,7 @@ void Replayer::set_up() {
 
   const auto device = static_cast<int>(setup_.device);
   driver_ = &Driver::open(static_cast<DriverKind>(setup_.driver));
-  bundle_ = std::make_unique<BundleReader>(message.fds[0].release(), "bundle");
+  bundle_ = std::make_unique<BundleReader>(message.fds[0].get(), "bundle");
   device_ = std::make_unique<DeviceSide>(*driver_, device);
   eviction_memory_ = DeviceMemory::import(*driver_, message.fds[1], setup_.eviction_bytes);
   transfer_memory_ = DeviceMemory::import(*driver_, message.fds[2], setup_.transfer_bytes);
