@@ -73,7 +73,10 @@ std::string member_path(std::string_view path, std::string_view name) {
 std::string number_text(double value) {
   KJ_CHECK(std::isfinite(value));
   std::array<char, 32> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  const double size = std::fabs(value);
+  const bool plain = size == 0 || (size >= 1e-5 && size < 1e15);
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value,
+                                 plain ? std::chars_format::fixed : std::chars_format::scientific);
   const std::string text(digits.data(), end.ptr);
   return text.find_first_of(".e") == text.npos ? text + ".0" : text;
 }

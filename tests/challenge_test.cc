@@ -380,6 +380,18 @@ TEST_CASE("input keys differ by every part, and no two lists of parts are confus
   CHECK(input_key("s", "e", "a", 0, "x") == 0xee720a99cb3ef052);
 }
 
+TEST_CASE("the challenges that ship are right") {
+  int read = 0;
+  const auto packages = fs::path(__FILE__).parent_path().parent_path() / "packages";
+  for (const auto& entry : fs::directory_iterator(packages)) {
+    if (!entry.is_directory()) continue;
+    CAPTURE(entry.path().string());
+    CHECK_NOTHROW(read_challenge(entry.path()));
+    ++read;
+  }
+  CHECK(read >= 1);
+}
+
 TEST_CASE("the manual page of the format has every field of the code") {
   const auto page = fs::path(__FILE__).parent_path().parent_path() / "man" / "kjudge-challenge.5";
   const std::string text = read_file(page);

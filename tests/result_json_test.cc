@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "score/result_json.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <regex>
+#include <set>
+
+#include "error.h"
+#include "evaluations.h"
+#include "file.h"
+#include "json_faults.h"
+
+using namespace kjudge;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path kTests = fs::path(__FILE__).parent_path();
+
+Evaluation accepted() {
+  ShapeFacts big = evaluations::shape(
+      "4096x1000", [](int round, int pair) { return 1.5 + round / 64.0 + pair / 256.0; });
+  big.floor_ns = 900'000.5;
+  big.rounds[1].pairs[3].voids = 1;
+  big.rounds[1].pairs[3].void_causes = {"another process used the device"};
+  for (RoundFacts& round : big.rounds) round.pairs[4].regime = "large";
+  ShapeFacts small = evaluations::shape("17x3", [](int, int) { return 1.25; });
+  small.replays_per_arm = 3;
+  for (RoundFacts& round : small.rounds) {
+    for (Pair& pair : round.pairs) {
+      for (ArmTimes& arm : pair.arms) {
+        const Clocks one = arm.replays[0];
+        arm.replays = {{one.event_ns + 32, one.stamp_ns + 32, one.host_ns + 40, one.supervisor_ns},
+                       one,
+                       {one.event_ns - 32, one.stamp_ns - 32, one.host_ns - 35, one.supervisor_ns}};
+      }
+    }
+  }
+  ShapeFacts test;
+  test.name = "test-1x1";
+  test.timed = false;
+  return evaluations::accepted({big, small, test});
+}
+
+Evaluation wrong_result() {
+  Evaluation evaluation = evaluations::accepted({});
+  evaluation.verdict = Verdict::wrong_result;
+  evaluation.message = "test test-1x7: output y: 12 of 4096 elements differ";
+  evaluation.log = "Traceback (most recent call last):\n\t\x1b[31mé\x1b[0m \"quoted\" \\ \xff\n";
+  ShapeFacts& test = evaluation.shapes.emplace_back();
+  test.name = "test-1x7";
+  test.timed = false;
+  test.verdict = Verdict::wrong_result;
+  test.message = "output y: 12 of 4096 elements differ";
+  CheckFailure failure;
+  failure.output = "y";
+  failure.check = "close";
+  failure.elements = 4096;
+  failure.mismatched = 12;
+  failure.first_index = 17;
+  failure.first_position = {0, 17};
+  failure.out = std::nan("");
+  failure.expected = -std::numeric_limits<double>::infinity();
+  failure.worst_abs = 0.1;
+  failure.worst_rel = 1e300;
+  failure.nonfinite = 1;
+  failure.unwritten = 11;
+  failure.regime = "nominal";
+  failure.round = 0;
+  failure.pair = 2;
+  test.failure = failure;
+  return evaluation;
+}
+
+Evaluation refused() {
+  Evaluation evaluation = evaluations::accepted({});
+  evaluation.verdict = Verdict::refused;
+  evaluation.message = "shape 4096x1000: node 3 is a host callback; a graph may hold kernels only";
+  evaluation.phases.clear();
+  return evaluation;
+}
+
+Evaluation judge_error() {
+  Evaluation evaluation;
+  evaluation.id = "0";
+  evaluation.challenge = "softmax";
+  evaluation.message = "/dev/nvidia0: No such file or directory";
+  return evaluation;
+}
+
+struct Golden {
+  const char* name;
+  Evaluation (*make)();
+};
+constexpr Golden kGolden[] = {{"accepted", accepted},
+                              {"wrong_result", wrong_result},
+                              {"refused", refused},
+                              {"judge_error", judge_error}};
+
+// The file of golden/result-v1; KJUDGE_WRITE_GOLDEN=1 writes it anew, which no released version
+// may.
+std::string golden(const std::string& name, const std::string& made) {
+  const fs::path path = kTests / "golden" / "result-v1" / (name + ".json");
+  if (std::getenv("KJUDGE_WRITE_GOLDEN") != nullptr) write_file_atomically(path, made);
+  return read_file(path);
+}
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  const auto at = text.find(from);
+  REQUIRE(at != text.npos);
+  return text.replace(at, from.size(), to);
+}
+
+std::string error_of(const std::string& text) {
+  return json_faults::message_of([&] { result_from_json(text, "r.json"); });
+}
+
+}  // namespace
+
+TEST_CASE("results are written as the golden files have them") {
+  for (const Golden& one : kGolden) {
+    CAPTURE(one.name);
+    const std::string made = result_to_json(one.make());
+    CHECK(made == golden(one.name, made));
+  }
+}
+
+TEST_CASE("golden results read back to the same facts and the same score") {
+  for (const Golden& one : kGolden) {
+    CAPTURE(one.name);
+    const std::string text = golden(one.name, result_to_json(one.make()));
+    const Evaluation evaluation = result_from_json(text, "r.json");
+    CHECK(result_to_json(evaluation) == text);
+    CHECK(evaluation.verdict == one.make().verdict);
+  }
+  const Evaluation read = result_from_json(result_to_json(accepted()), "r.json");
+  const Score made = score(accepted()), again = score(read);
+  CHECK(made.ranked);
+  CHECK(again.speedup == made.speedup);
+  CHECK(again.interval.low == made.interval.low);
+  CHECK(again.interval.high == made.interval.high);
+  CHECK(read.shapes[0].rounds[1].pairs[3].void_causes.size() == 1);
+  CHECK(read.shapes[1].rounds[5].pairs[4].arms[1].replays.size() == 3);
+  CHECK(read.shapes[0].floor_ns == 900'000.5);
+  CHECK(!read.shapes[1].floor_ns.has_value());
+}
+
+TEST_CASE("a failure's values may be NaN and infinite, and a log any bytes") {
+  const Evaluation read = result_from_json(result_to_json(wrong_result()), "r.json");
+  REQUIRE(read.shapes[0].failure.has_value());
+  CHECK(std::isnan(read.shapes[0].failure->out));
+  CHECK(read.shapes[0].failure->expected == -std::numeric_limits<double>::infinity());
+  CHECK(read.shapes[0].failure->first_position == std::vector<std::int64_t>{0, 17});
+  CHECK(read.log.ends_with("\"quoted\" \\ \xef\xbf\xbd\n"));
+}
+
+TEST_CASE("the score in a file is not believed") {
+  const std::string text = result_to_json(accepted());
+  const std::string forged = replaced(text, "\"speedup\": ", "\"speedup\": 9");
+  REQUIRE(forged != text);
+  CHECK(result_to_json(result_from_json(forged, "r.json")) == text);
+}
+
+TEST_CASE("a time that is no number is a bug of the judge, not a result") {
+  Evaluation evaluation = accepted();
+  evaluation.shapes[0].rounds[0].pairs[0].arms[0].replays[0].host_ns = std::nan("");
+  CHECK_THROWS_AS(result_to_json(evaluation), Error);
+}
+
+TEST_CASE("every field of a result refuses every wrong kind, and names itself") {
+  Evaluation evaluation = wrong_result();
+  evaluation.shapes[0].failure->out = 1;  // words may stand here, but not any
+  evaluation.shapes[0].failure->expected = 2;
+  ShapeFacts shape = accepted().shapes[0];
+  shape.rounds.resize(1);
+  shape.rounds[0].pairs.resize(1);
+  shape.rounds[0].pairs[0].void_causes = {"a"};
+  evaluation.shapes.push_back(shape);
+  const Json right = parse_json(result_to_json(evaluation), "right", Fault::bug);
+  const int tried = json_faults::try_every_fault(
+      right, [](const Json& faulty) { result_from_json(print_json(faulty), "r.json"); },
+      {.file = "r.json", .ignored = {"score"}});
+  CHECK(tried > 500);
+}
+
+TEST_CASE("values out of range, and files of other versions") {
+  const std::string text = result_to_json(wrong_result());
+  CHECK(error_of(replaced(text, "\"verdict\": \"wrong_result\"", "\"verdict\": \"fine\""))
+            .starts_with("r.json: verdict: expected \"accepted\", \"wrong_result\", "));
+  CHECK(error_of(replaced(text, "\"mismatched\": 12", "\"mismatched\": -1")) ==
+        "r.json: shapes[0].failure.mismatched: expected an integer from 0 to 2^62, found -1");
+  CHECK(error_of(replaced(text, "\"out\": \"nan\"", "\"out\": \"NaN\""))
+            .starts_with("r.json: shapes[0].failure.out: expected "));
+  CHECK(error_of(replaced(text, std::string(64, 'a'), "abc"))
+            .starts_with("r.json: challenge_sha256: expected 64 hexadecimal digits"));
+  CHECK(error_of(replaced(text, "2025-01-31T", "31.1.2025 "))
+            .starts_with("r.json: started: expected a time such as "));
+  CHECK(error_of(replaced(text, "kjudge-result/1", "kjudge-result/2")) ==
+        "r.json: format: expected \"kjudge-result/1\", found \"kjudge-result/2\"");
+  CHECK(error_of(text.substr(0, text.size() / 2)).starts_with("r.json: parse error at line "));
+  try {
+    result_from_json("{}", "r.json");
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.fault() == Fault::malformed);
+  }
+}
+
+TEST_CASE("the schema is the golden one, and the manual page has every field of it") {
+  const std::string schema = result_json_schema();
+  CHECK(schema == golden("schema", schema));
+  const std::string page = read_file(kTests.parent_path() / "man" / "kjudge-evaluation.5");
+  const std::regex field("\"([a-z_0-9]+)\": \\{\\s*\"description\"");
+  std::set<std::string> names = {"ranked", "why_not", "speedup", "below_floor"};
+  for (std::sregex_iterator at(schema.begin(), schema.end(), field), end; at != end; ++at) {
+    names.insert((*at)[1]);
+  }
+  CHECK(names.size() > 55);
+  for (const std::string& name : names) {
+    const bool documented = page.find("\n.It Cm " + name + "\n") != std::string::npos ||
+                            page.find("\n.Cm " + name + "\n") != std::string::npos;
+    CHECK_MESSAGE(documented, name);
+  }
+}
+
+TEST_CASE("a result of 100 shapes is read in well under a second") {
+  std::vector<ShapeFacts> shapes;
+  for (int i = 0; i < 100; ++i) {
+    shapes.push_back(evaluations::shape(
+        cat("shape-", i), [&](int round, int pair) { return 1 + (i + round * 5 + pair) / 977.0; }));
+  }
+  const std::string text = result_to_json(evaluations::accepted(shapes));
+  const auto start = std::chrono::steady_clock::now();
+  const Evaluation read = result_from_json(text, "r.json");
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  MESSAGE(text.size() << " bytes in " << took.count() * 1e3 << " ms");
+  CHECK(read.shapes.size() == 100);
+  CHECK(took.count() < 1);  // 30 ms on a 2-core machine; 20 times that under sanitizers
+}
