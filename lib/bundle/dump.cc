@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "bundle/format.h"
+#include "bundle/validate.h"
 #include "elf_image.h"
 
 namespace kjudge {
@@ -119,13 +120,9 @@ std::string list_text(const std::vector<std::int64_t>& values) {
 
 // An address as people can read it: region and offset in it.
 std::string place(const Bundle& bundle, std::uint64_t address) {
-  for (std::size_t i = 0; i < bundle.regions.size(); ++i) {
-    const auto& region = bundle.regions[i];
-    if (address >= region.address && address - region.address < region.size) {
-      return cat(hex(address), " (region ", i, " + ", address - region.address, ")");
-    }
-  }
-  return hex(address);
+  const std::size_t region = region_of(bundle.regions, address, 0, "address");
+  return cat(hex(address), " (region ", region, " + ", address - bundle.regions[region].address,
+             ")");
 }
 
 std::string provenance_text(const Provenance& provenance) {

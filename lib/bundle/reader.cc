@@ -57,8 +57,9 @@ class BundleReader::Impl {
   void read_memory(std::size_t region, const WriteMemory& write) const {
     KJ_CHECK(region < bundle_.regions.size());
     const auto own = blocks(region);
-    if (own.empty()) return;
-    Buffer stored(kMaxBundleBlock), raw(kMaxBundleBlock);
+    std::uint32_t largest = 0;
+    for (const BundleBlock& block : own) largest = std::max(largest, block.size);
+    Buffer stored(largest), raw(largest);
     for (const BundleBlock& block : own) {
       const auto index = static_cast<std::size_t>(&block - blocks_.data());
       std::span<const std::byte> contents;
