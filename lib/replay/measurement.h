@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "replay/draw.h"
+#include "replay/phases.h"
+#include "replay/plan.h"
+#include "replay/replay.h"
+#include "replay/supervisor_device.h"
+#include "replay/timing.h"
+#include "replay/worker_process.h"
+
+namespace kjudge {
+
+inline std::size_t arm_index(ArmName arm) { return static_cast<std::size_t>(arm); }
+
+// A wrong output of the submission, or a clock not to be believed: the end of measuring. The facts
+// are stored already.
+struct Concluded {};
+
+// What measure() does, step by step; the method is told in supervisor.cc.
+class Measurement {
+ public:
+  Measurement(const Driver& driver, const Challenge& challenge, const ReplayOptions& options,
+              const ReportProgress& progress, Evaluation& evaluation);
+
+  void set_up(const BundleReader& reference, const BundleReader& baseline,
+              const BundleReader& submission);
+  void check_first();
+  void run_rounds();
+  void judge_clocks();
+  void conclude(const ArmFailed& failed);
+  void finish();
+
+ private:
+  using Workers = std::array<std::unique_ptr<Worker>, 2>;  // by ArmName
+  struct Replay {
+    Worker::Replayed result;
+    std::uint64_t poison = 0;
+  };
+
+  void tick() const {
+    if (progress_) progress_(now_);
+  }
+  void say(const std::string& step, std::size_t shape);
+  std::string in_shape(std::size_t shape) const {
+    return cat("shape ", shapes_[shape]->name, ": ");
+  }
+
+  Workers start_workers(const PlannedRound& plan);
+  template <class Body>
+  void with_second_try(const Body& body);
+
+  void fill_hidden(std::size_t shape, std::size_t regime);
+  void expect(std::size_t shape);
+  Replay replay(Worker& worker, std::size_t shape, ReplayCache cache);
+  // Both the outputs of a replay and that inputs are as they were.
+  void check(Worker& worker, std::size_t shape, std::size_t regime, std::uint64_t poison, int round,
+             int pair);
+  void wrong(std::size_t shape, CheckFailure failure, const std::string& message);
+  void distrust(std::size_t shape, const std::string& cause);
+
+  void self_check(Worker& worker, std::size_t shape);
+  void check_hidden(Worker& submission, std::size_t shape);
+  void fix_replays(Worker& baseline, std::size_t shape);
+
+  void run_round(int round, const PlannedRound& plan, const std::string& retaken);
+  RoundClock warm_up(Workers& workers);
+  void sample(RoundClock& clock);
+  Pair take_pair(Workers& workers, RoundClock& clock, std::size_t shape, const PlannedPair& plan,
+                 double tick_ns, int round, int number);
+  // One attempt; returns why it does not count.
+  std::optional<std::string> attempt(Workers& workers, std::size_t shape, const PlannedPair& plan,
+                                     double tick_ns, int round, Pair& pair, int number);
+
+  const Driver& driver_;
+  const Challenge& challenge_;
+  const ReplayOptions& options_;
+  const ReportProgress& progress_;
+  Evaluation& evaluation_;
+  PhaseClock phases_;
+  Progress now_;
+  Draw draw_;
+  std::vector<const Shape*> shapes_;                          // tests first
+  std::vector<std::vector<std::vector<PlannedPair>>> plans_;  // by shape, round
+  std::vector<ShapeFacts> facts_;
+  std::vector<bool> reached_;
+  std::vector<std::uint64_t> next_replay_;
+  std::size_t current_ = 0;
+  int pairs_done_ = 0, pairs_planned_ = 0;
+  std::array<unsigned, 2> starts_ = {0, 0}, odd_ends_ = {0, 0};  // by ArmName
+  std::string note_;
+  std::unique_ptr<SupervisorDevice> side_;
+};
+
+// A worker that ended without a word may have been killed by something else. It gets a second try,
+// with fresh workers for both arms; the second such end is the arm's own.
+template <class Body>
+void Measurement::with_second_try(const Body& body) {
+  std::string retaken;
+  for (;;) {
+    try {
+      return body(retaken);
+    } catch (const ArmFailed& failed) {
+      if (!failed.odd || ++odd_ends_[arm_index(failed.arm)] > 1) throw;
+      retaken = failed.what();
+    }
+  }
+}
+
+}  // namespace kjudge

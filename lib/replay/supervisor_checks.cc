@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What is checked before anything is timed.
+
+#include "record/made_up.h"
+#include "replay/measurement.h"
+
+namespace kjudge {
+namespace {
+
+constexpr int kTestReplays = 2;         // of a test, per regime
+constexpr int kCalibrationReplays = 3;  // of the baseline, to fix m
+
+}  // namespace
+
+// The rebuilt graph must do what the captured one did. Other bits with right values are what
+// atomics give; other values mean that something the graph needs is not in it.
+void Measurement::self_check(Worker& worker, std::size_t shape) {
+  const BoundBundle& bound = side_->arm(worker.arm_name());
+  const CapturedShape& captured = bound.bundle().shapes[bound.shapes[shape]];
+  const std::uint64_t seed = bound.bundle().provenance.seed;
+  {
+    const auto timer = phases_.time("fill");
+    side_->fill(shape, shapes_[shape]->regimes.front().generators, [&](const std::string& tensor) {
+      return made_up_key(seed, captured.name, tensor);
+    });
+  }
+  bool expected = false, differs = false;
+  for (int i = 0; i < 2 && facts_[shape].verdict == Verdict::accepted; ++i) {
+    const Replay replayed = replay(worker, shape, ReplayCache::as_is);
+    {
+      const auto timer = phases_.time("check");
+      if (side_->output_hashes(shape, worker.arm_name(), worker.slot()) == captured.output_hashes) {
+        continue;
+      }
+    }
+    differs = true;
+    if (!expected) expect(shape);
+    expected = true;
+    check(worker, shape, 0, replayed.poison, 0, 0);
+  }
+  reach("supervisor", "self-check");
+  if (!differs || worker.arm_name() == ArmName::baseline) return;
+  if (facts_[shape].verdict == Verdict::wrong_result) {
+    facts_[shape].message +=
+        " (on the capture's own inputs: the replay differs from the capture, so kernel_fn depends "
+        "on "
+        "something that is not in its graph)";
+  } else {
+    note_ += cat(note_.empty() ? "" : "; ", in_shape(shape),
+                 "not deterministic: a replay gave other bits than the capture, within tolerance");
+  }
+}
+
+void Measurement::check_hidden(Worker& submission, std::size_t shape) {
+  for (std::size_t regime = 0; regime < shapes_[shape]->regimes.size(); ++regime) {
+    for (int i = 0; i < (shapes_[shape]->timed ? 1 : kTestReplays); ++i) {
+      if (facts_[shape].verdict != Verdict::accepted) return;
+      fill_hidden(shape, regime);
+      expect(shape);
+      const Replay replayed = replay(submission, shape, ReplayCache::as_is);
+      check(submission, shape, regime, replayed.poison, 0, 0);
+    }
+  }
+}
+
+void Measurement::fix_replays(Worker& baseline, std::size_t shape) {
+  std::vector<double> times;
+  for (int i = 0; i < kCalibrationReplays; ++i) {
+    const auto cache = challenge_.cache == CacheMode::hot ? ReplayCache::hot : ReplayCache::cold;
+    times.push_back(replay(baseline, shape, cache).result.clocks.event_ns);
+  }
+  facts_[shape].replays_per_arm = replays_per_arm(median(std::move(times)));
+}
+
+void Measurement::check_first() {
+  with_second_try([&](const std::string&) {
+    Workers workers = start_workers({});
+    for (const auto& worker : workers) worker->calibrate(draw_.next());
+    Worker& baseline = *workers[arm_index(ArmName::baseline)];
+    Worker& submission = *workers[arm_index(ArmName::submission)];
+    for (std::size_t s = 0; s < shapes_.size(); ++s) {
+      say("checking", s);
+      reached_[s] = true;
+      self_check(submission, s);
+      check_hidden(submission, s);
+      if (!shapes_[s]->timed) continue;
+      self_check(baseline, s);
+      fix_replays(baseline, s);
+    }
+  });
+  reach("supervisor", "checking");
+  for (const ShapeFacts& facts : facts_) {
+    if (facts.verdict != Verdict::accepted) throw Concluded{};
+  }
+}
+
+}  // namespace kjudge

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Rounds, pairs, and when a pair does not count.
+
+#include <algorithm>
+#include <thread>
+
+#include "replay/measurement.h"
+
+namespace kjudge {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kMaxVoids = 3;
+constexpr std::size_t kRoundClockSamples = 9;
+
+}  // namespace
+
+void Measurement::sample(RoundClock& clock) {
+  const auto timer = phases_.time("calibrate");
+  // The best of three: a blip within one spin is no property of the clock.
+  SupervisorDevice::Spin best;
+  for (int i = 0; i < 3; ++i) {
+    const auto spin = side_->calibrate();
+    if (i == 0 || spin.ns < best.ns) best = spin;
+  }
+  clock.add(best.cycles, best.ns);
+}
+
+RoundClock Measurement::warm_up(Workers& workers) {
+  {
+    const auto timer = phases_.time("warm");
+    for (std::size_t s = 0; s < shapes_.size(); ++s) {
+      if (!shapes_[s]->timed) continue;
+      for (const auto& worker : workers) {
+        worker->arm(s, ReplayCache::as_is, draw_.next(), draw_.next());
+        worker->release();
+      }
+      tick();
+    }
+  }
+  RoundClock clock(driver_.kind);
+  const auto start = Clock::now();
+  const auto at_least = std::chrono::milliseconds(driver_.kind == DriverKind::cuda ? 300 : 0);
+  const auto at_most = std::chrono::seconds(3);
+  for (;;) {
+    sample(clock);
+    const auto spent = Clock::now() - start;
+    if (spent >= at_most) break;
+    if (spent >= at_least && clock.samples() >= kRoundClockSamples && clock.steady()) break;
+  }
+  return clock;
+}
+
+std::optional<std::string> Measurement::attempt(Workers& workers, std::size_t shape,
+                                                const PlannedPair& plan, double tick_ns, int round,
+                                                Pair& pair, int number) {
+  const auto cache = challenge_.cache == CacheMode::hot ? ReplayCache::hot : ReplayCache::cold;
+  const ArmName second = plan.first == ArmName::baseline ? ArmName::submission : ArmName::baseline;
+  pair.arms = {};
+  for (int i = 0; i < facts_[shape].replays_per_arm; ++i) {
+    fill_hidden(shape, plan.regime);
+    expect(shape);
+    std::array<Replay, 2> replays;
+    for (const ArmName arm : {plan.first, second}) {
+      replays[arm_index(arm)] = replay(*workers[arm_index(arm)], shape, cache);
+    }
+    for (const ArmName arm : {ArmName::baseline, ArmName::submission}) {
+      check(*workers[arm_index(arm)], shape, plan.regime, replays[arm_index(arm)].poison, round, number);
+      if (facts_[shape].verdict != Verdict::accepted) throw Concluded{};
+    }
+    for (const ArmName arm : {ArmName::baseline, ArmName::submission}) {
+      const Worker::Replayed& result = replays[arm_index(arm)].result;
+      if (result.gave_up) return cat("the release of the ", name(arm), " came too late");
+      auto cause = out_of_order(result.clocks, tick_ns);
+      if (result.disturbed) cause = "something else wrote where the device's stamps may lie";
+      if (cause) {
+        distrust(shape, cat("in round ", round, ", pair ", number, ", ", name(arm), ": ", *cause));
+        throw Concluded{};
+      }
+      pair.arms[arm_index(arm)].replays.push_back(result.clocks);
+    }
+  }
+  return std::nullopt;
+}
+
+// Void only for what no arm can cause: the clock before the pair, and a release that came too late.
+Pair Measurement::take_pair(Workers& workers, RoundClock& clock, std::size_t shape,
+                            const PlannedPair& plan, double tick_ns, int round, int number) {
+  Pair pair;
+  pair.regime = shapes_[shape]->regimes[plan.regime].name;
+  pair.first = plan.first;
+  for (;;) {
+    sample(clock);
+    auto cause = clock.off();
+    // After the last try a slow clock is what this machine has; both arms of the pair ran on it.
+    const bool last = pair.voids == kMaxVoids;
+    if (!cause || last) {
+      auto held_up = attempt(workers, shape, plan, tick_ns, round, pair, number);
+      if (!held_up) {
+        if (cause)
+          pair.void_causes.push_back(cat(*cause, "; counted, after ", kMaxVoids, " tries"));
+        return pair;
+      }
+      if (last) {
+        throw Error(Fault::device, cat(in_shape(shape), *held_up, " ", kMaxVoids + 1,
+                                       " times in a row; the machine is too busy to measure on"));
+      }
+      cause = std::move(held_up);
+    }
+    ++pair.voids;
+    pair.void_causes.push_back(*cause);
+    const auto timer = phases_.time("calibrate");
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+void Measurement::run_round(int round, const PlannedRound& plan, const std::string& retaken) {
+  Workers workers = start_workers(plan);
+  RoundFacts facts_of_round;
+  for (const auto& worker : workers) {
+    const auto timer = phases_.time("calibrate");
+    const Calibrated calibrated = worker->calibrate(draw_.next());
+    facts_of_round.null_graph_ns = std::max(facts_of_round.null_graph_ns, calibrated.null_graph_ns);
+    facts_of_round.clock_tick_ns = std::max(facts_of_round.clock_tick_ns, calibrated.tick_ns);
+  }
+  reach("supervisor", "calibrated");
+  RoundClock clock = warm_up(workers);
+  const int before = pairs_done_;
+  // The facts of a round appear whole, or as far as they got when the round is the last.
+  std::vector<RoundFacts> taken(shapes_.size(), facts_of_round);
+  const auto store = [&] {
+    for (std::size_t s = 0; s < shapes_.size(); ++s) {
+      if (!taken[s].pairs.empty()) facts_[s].rounds.push_back(std::move(taken[s]));
+    }
+  };
+  try {
+    for (std::size_t s = 0; s < shapes_.size(); ++s) {
+      if (!shapes_[s]->timed) continue;
+      int number = 0;
+      for (const PlannedPair& planned : plans_[s][static_cast<std::size_t>(round - 1)]) {
+        say(cat("round ", round, " of ", options_.rounds), s);
+        Pair pair =
+            take_pair(workers, clock, s, planned, facts_of_round.clock_tick_ns, round, ++number);
+        if (number == 1 && !retaken.empty()) {
+          ++pair.voids;
+          pair.void_causes.push_back(cat("the round was taken again: ", retaken));
+        }
+        taken[s].pairs.push_back(std::move(pair));
+        ++pairs_done_;
+      }
+    }
+  } catch (const Concluded&) {
+    store();
+    throw;
+  } catch (const ArmFailed&) {
+    pairs_done_ = before;
+    throw;
+  }
+  store();
+  reach("supervisor", "round");
+}
+
+void Measurement::run_rounds() {
+  if (pairs_planned_ == 0) return;
+  const auto plan = plan_rounds(options_.rounds, options_.order_seed);
+  for (int round = 1; round <= options_.rounds; ++round) {
+    with_second_try([&](const std::string& retaken) {
+      run_round(round, plan[static_cast<std::size_t>(round - 1)], retaken);
+    });
+  }
+}
+
+void Measurement::judge_clocks() {
+  for (std::size_t s = 0; s < shapes_.size(); ++s) {
+    if (const auto cause = suspicious_slack(facts_[s], driver_.kind)) distrust(s, *cause);
+  }
+}
+
+}  // namespace kjudge
