@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "bundle/bundle.h"
+#include "challenge/challenge.h"
+#include "driver/driver.h"
+#include "file.h"
+#include "replay/replay.h"
+
+namespace kjudge {
+
+// A challenge and bundles for it, made without a recorder: out[i] = 2 * in[i] + 1 with the kernels
+// of tests/replay/kernels.cc.
+struct ArmCode {
+  std::vector<std::string> kernels;  // a chain; "memset" and "memcpy" move the output through state
+  enum Extra { nothing, state, other_output, inout } extra = nothing;  // the fourth argument
+  bool variable = false;  // the module's variable is recorded
+  bool hashed = true;     // output_hashes are those of a replay; else zero
+  std::string changed;  // one fact recorded wrong: "registers", "parameters", "variable", "shape",
+                        // "input", "driver"
+};
+
+class Contest {
+ public:
+  explicit Contest(DriverKind kind, std::vector<std::int64_t> sizes = {100'003, 1'000'000});
+
+  const Driver& driver() const { return driver_; }
+  const TempDir& folder() const { return folder_; }
+  // Adds a bundle; its regions lie elsewhere than those of any other.
+  std::filesystem::path make(const ArmCode& code, bool is_reference = false);
+
+  // The challenge; `inout` adds an input y that kernels may write.
+  Challenge challenge;
+  bool inout = false;
+  ReplayOptions options;
+
+  // measure() with the baseline "right" unless another is given.
+  Evaluation judge(const ArmCode& submission, const ArmCode& baseline = {{"right"}},
+                   const ArmCode& reference = {{"reference"}}, const ReportProgress& progress = {});
+  void with_inout();
+
+ private:
+  std::vector<std::uint64_t> hashes(const Bundle& bundle, std::size_t shape);
+
+  const Driver& driver_;
+  TempDir folder_{"replay-test"};
+  std::uint64_t next_address_ = kArenaBase + kRegionGranule;
+  int bundles_ = 0;
+};
+
+}  // namespace kjudge

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Whole evaluations, with real workers, on every driver there is.
+#include "replay/replay.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <thread>
+
+#include "replay/contest.h"
+
+using namespace kjudge;
+
+namespace {
+
+void on_each_driver(const std::function<void(DriverKind)>& test) {
+  test(DriverKind::host);
+  if (cuda_available()) test(DriverKind::cuda);
+}
+
+std::string summary(const Evaluation& evaluation) {
+  return cat(name(evaluation.verdict), ": ", evaluation.message);
+}
+
+// One short round: enough for a verdict.
+void be_quick(Contest& contest) {
+  contest.options.rounds = 1;
+  contest.options.pairs_per_round = 1;
+}
+
+Evaluation judge_quickly(DriverKind kind, const ArmCode& submission) {
+  Contest contest(kind);
+  be_quick(contest);
+  return contest.judge(submission);
+}
+
+class EnvironmentVariable {
+ public:
+  EnvironmentVariable(const char* variable, const std::string& value) : variable_(variable) {
+    ::setenv(variable, value.c_str(), 1);
+  }
+  ~EnvironmentVariable() { ::unsetenv(variable_); }
+
+ private:
+  const char* variable_;
+};
+
+int children_of_ours() {
+  int count = 0;
+  std::ifstream tasks(cat("/proc/self/task/", ::gettid(), "/children"));
+  for (std::string pid; tasks >> pid;) ++count;
+  return count;
+}
+
+int open_descriptors() {
+  int count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("a right submission is accepted, with all facts") {
+  on_each_driver([](DriverKind kind) {
+    Contest contest(kind);
+    int reports = 0;
+    double last = 0;
+    const auto evaluation =
+        contest.judge({{"right"}}, {{"slow"}}, {{"reference"}}, [&](const Progress& progress) {
+          ++reports;
+          CHECK(progress.done >= last);
+          last = progress.done;
+        });
+    CHECK_MESSAGE(evaluation.verdict == Verdict::accepted, summary(evaluation));
+    CHECK(evaluation.message.empty());
+    CHECK(reports > 60);
+    REQUIRE(evaluation.shapes.size() == 3);
+    for (const ShapeFacts& shape : evaluation.shapes) {
+      CHECK(shape.verdict == Verdict::accepted);
+      CHECK(shape.rounds.size() == (shape.timed ? 6 : 0));
+      int first_baseline = 0;
+      std::vector<double> ratios;
+      for (const RoundFacts& round : shape.rounds) {
+        CHECK(round.pairs.size() == 5);
+        CHECK(round.null_graph_ns > 0);
+        CHECK(round.clock_tick_ns > 0);
+        int large = 0;
+        for (const Pair& pair : round.pairs) {
+          first_baseline += pair.first == ArmName::baseline ? 1 : -1;
+          large += pair.regime == "large";
+          ratios.push_back(pair.ratio());
+          for (const ArmTimes& arm : pair.arms) {
+            CHECK(arm.replays.size() == static_cast<std::size_t>(shape.replays_per_arm));
+            for (const Clocks& clocks : arm.replays) {
+              CHECK(clocks.event_ns > 0);
+              CHECK(clocks.event_ns <= clocks.stamp_ns + round.clock_tick_ns + 1);
+              CHECK(clocks.stamp_ns <= clocks.host_ns);
+              CHECK(clocks.host_ns <= clocks.supervisor_ns);
+            }
+          }
+        }
+        CHECK(large == 2);
+      }
+      if (!shape.timed) continue;
+      CHECK(first_baseline == 0);
+      std::sort(ratios.begin(), ratios.end());
+      CHECK(ratios[ratios.size() / 2] > 1.5);
+    }
+    double all = 0;
+    for (const Phase& phase : evaluation.phases) all += phase.seconds;
+    CHECK(all > 0);
+  });
+}
+
+TEST_CASE("wrong outputs are found, and all shapes they are in") {
+  on_each_driver([](DriverKind kind) {
+    const auto evaluation = judge_quickly(kind, {{"wrong_last"}});
+    CHECK_MESSAGE(evaluation.verdict == Verdict::wrong_result, summary(evaluation));
+    CHECK(evaluation.message.find("1 of 100003 elements differs; first at [100002]") !=
+          std::string::npos);
+    REQUIRE(evaluation.shapes.size() == 3);
+    for (const ShapeFacts& shape : evaluation.shapes) {
+      CHECK(shape.verdict == Verdict::wrong_result);
+      REQUIRE(shape.failure);
+      CHECK(shape.failure->output == "out");
+      CHECK(shape.failure->mismatched == 1);
+      CHECK(shape.failure->first_index + 1 == shape.failure->elements);
+      CHECK(shape.failure->out - shape.failure->expected == doctest::Approx(1).epsilon(1e-3));
+    }
+  });
+}
+
+TEST_CASE("an answer that is right on the capture's inputs only is wrong") {
+  on_each_driver([](DriverKind kind) {
+    const auto evaluation = judge_quickly(kind, {{"wrong_when_large"}});
+    CHECK_MESSAGE(evaluation.verdict == Verdict::wrong_result, summary(evaluation));
+    CHECK(evaluation.shapes.at(0).failure.value().regime == "large");
+  });
+}
+
+TEST_CASE("unwritten outputs are wrong and called so") {
+  on_each_driver([](DriverKind kind) {
+    const auto evaluation = judge_quickly(kind, {{"unwritten_tail"}});
+    CHECK_MESSAGE(evaluation.verdict == Verdict::wrong_result, summary(evaluation));
+    CHECK(evaluation.shapes.at(0).failure.value().unwritten == 10);
+    CHECK(evaluation.message.find("unwritten output") != std::string::npos);
+  });
+}
+
+TEST_CASE("faults are the submission's, with the kernel's name") {
+  on_each_driver([](DriverKind kind) {
+    for (const char* kernel : {"writes_input", "reads_null"}) {
+      const auto evaluation = judge_quickly(kind, {{kernel}, ArmCode::nothing, false, false, ""});
+      CHECK_MESSAGE(evaluation.verdict == Verdict::gpu_fault, summary(evaluation));
+      CHECK(evaluation.message.find(kernel) != std::string::npos);
+      CHECK(evaluation.message.find("ILLEGAL_ADDRESS") != std::string::npos);
+      CHECK(evaluation.shapes.size() == 1);
+    }
+  });
+}
+
+TEST_CASE("a kernel that never ends is stopped at the replay's limit") {
+  on_each_driver([](DriverKind kind) {
+    Contest contest(kind);
+    be_quick(contest);
+    contest.challenge.limits.replay_s = 0.5;
+    const auto start = std::chrono::steady_clock::now();
+    const auto evaluation = contest.judge({{"never_ends"}, ArmCode::nothing, false, false, ""});
+    CHECK_MESSAGE(evaluation.verdict == Verdict::timeout, summary(evaluation));
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+    CHECK(children_of_ours() == 0);
+  });
+}
+
+TEST_CASE("nothing a replay writes is there at the next") {
+  on_each_driver([](DriverKind kind) {
+    for (const ArmCode& code :
+         {ArmCode{{"counts_in_state", "adds_one"}, ArmCode::state},
+          ArmCode{{"counts_in_variable", "adds_one_to_variable"}, ArmCode::nothing, true}}) {
+      const auto evaluation = judge_quickly(kind, code);
+      CHECK_MESSAGE(evaluation.verdict == Verdict::accepted, summary(evaluation));
+    }
+    // That the variable would be seen is shown by not recording it.
+    const auto evaluation = judge_quickly(
+        kind, ArmCode{{"counts_in_variable", "adds_one_to_variable"}, ArmCode::nothing, false});
+    CHECK(evaluation.verdict == Verdict::wrong_result);
+  });
+}
+
+TEST_CASE("another shape's outputs are out of reach") {
+  on_each_driver([](DriverKind kind) {
+    const auto evaluation =
+        judge_quickly(kind, {{"notes_elsewhere"}, ArmCode::other_output, false, false, ""});
+    CHECK_MESSAGE(evaluation.verdict == Verdict::gpu_fault, summary(evaluation));
+  });
+}
+
+TEST_CASE("chains of copies, memsets and joins are rebuilt") {
+  on_each_driver([](DriverKind kind) {
+    const auto evaluation = judge_quickly(kind, {{"memset", "right", "memcpy"}});
+    CHECK_MESSAGE(evaluation.verdict == Verdict::accepted, summary(evaluation));
+  });
+}
+
+TEST_CASE("an inout tensor is as filled at every replay") {
+  on_each_driver([](DriverKind kind) {
+    Contest contest(kind);
+    contest.with_inout();
+    be_quick(contest);
+    const ArmCode code{{"uses_up_sum"}, ArmCode::inout};
+    const auto evaluation = contest.judge(code, code, {{"reference_sum"}, ArmCode::inout});
+    CHECK_MESSAGE(evaluation.verdict == Verdict::accepted, summary(evaluation));
+  });
+}
+
+TEST_CASE("other bits within tolerance are accepted with a note") {
+  on_each_driver([](DriverKind kind) {
+    const auto evaluation = judge_quickly(kind, {{"jitters"}});
+    CHECK_MESSAGE(evaluation.verdict == Verdict::accepted, summary(evaluation));
+    CHECK(evaluation.message.find("not deterministic") != std::string::npos);
+  });
+}
+
+TEST_CASE("a bundle that is not what the machine gives is no fault of the judge") {
+  on_each_driver([](DriverKind kind) {
+    for (const char* changed : {"registers", "parameters", "variable", "driver"}) {
+      ArmCode code{{"right"}, ArmCode::nothing, true, false, changed};
+      const auto evaluation = judge_quickly(kind, code);
+      CHECK_MESSAGE(evaluation.verdict == Verdict::runtime_error, changed, summary(evaluation));
+    }
+    ArmCode code{{"right"}, ArmCode::nothing, false, false, "shape"};
+    const auto evaluation = judge_quickly(kind, code);
+    CHECK_MESSAGE(evaluation.verdict == Verdict::refused, summary(evaluation));
+    code.kernels = {"no_such_kernel"};
+    code.changed = "";
+    CHECK(judge_quickly(kind, code).verdict == Verdict::runtime_error);
+  });
+}
+
+TEST_CASE("a baseline or reference that fails is the challenge's fault") {
+  on_each_driver([](DriverKind kind) {
+    Contest contest(kind);
+    be_quick(contest);
+    const ArmCode right{{"right"}};
+    const auto fault = [&](const ArmCode& baseline, const ArmCode& reference) {
+      try {
+        contest.judge(right, baseline, reference);
+      } catch (const Error& error) {
+        return std::string(name(error.fault())) + ": " + error.what();
+      }
+      return std::string("none");
+    };
+    const auto is_package = [](const std::string& text) { return text.find("package: ") == 0; };
+    CHECK(is_package(fault({{"wrong_last"}}, {{"reference"}})));
+    CHECK(is_package(fault({{"reads_null"}, ArmCode::nothing, false, false, ""}, {{"reference"}})));
+    CHECK(fault({{"right"}}, {{"reference"}}) == "none");
+  });
+  // What a fault leaves of the supervisor's context goes with the measurement.
+  Contest contest(DriverKind::host);
+  be_quick(contest);
+  try {
+    contest.judge({{"right"}}, {{"right"}}, {{"reads_null"}});
+    FAIL("a reference that faults was taken");
+  } catch (const Error& error) {
+    CHECK(error.fault() == Fault::package);
+    CHECK(std::string(error.what()).find("reference.py: shape ragged") != std::string::npos);
+  }
+  CHECK(contest.judge({{"right"}}).verdict == Verdict::accepted);
+}
+
+TEST_CASE("what a host kernel does to its worker is the submission's verdict") {
+  for (const char* kernel : {"aborts", "exits", "kills_itself", "lies"}) {
+    const auto evaluation =
+        judge_quickly(DriverKind::host, {{kernel}, ArmCode::nothing, false, false, ""});
+    CHECK_MESSAGE(
+        (evaluation.verdict == Verdict::runtime_error || evaluation.verdict == Verdict::gpu_fault),
+        kernel, " ", summary(evaluation));
+    CHECK(children_of_ours() == 0);
+  }
+}
+
+TEST_CASE("only the shape that is asked for is measured") {
+  Contest contest(DriverKind::host);
+  be_quick(contest);
+  contest.options.only_shape = "n1000000";
+  const auto evaluation = contest.judge({{"right"}});
+  REQUIRE(evaluation.shapes.size() == 1);
+  CHECK(evaluation.shapes[0].name == "n1000000");
+  CHECK(evaluation.shapes[0].rounds.size() == 1);
+  contest.options.only_shape = "ragged";
+  CHECK(contest.judge({{"right"}}).shapes.at(0).rounds.empty());
+  contest.options.only_shape = "unknown";
+  CHECK_THROWS_AS(contest.judge({{"right"}}), Error);
+}
+
+TEST_CASE("a progress callback that throws ends everything") {
+  struct Stop {};
+  const int before = open_descriptors();
+  for (const char* when : {"starting", "checking", "round 2 of 6"}) {
+    Contest contest(DriverKind::host);
+    CHECK_THROWS_AS(contest.judge({{"right"}}, {{"right"}}, {{"reference"}},
+                                  [&](const Progress& progress) {
+                                    if (progress.step == when) throw Stop{};
+                                  }),
+                    Stop);
+    CHECK(children_of_ours() == 0);
+  }
+  // While a replay runs, too.
+  Contest contest(DriverKind::host);
+  contest.challenge.limits.replay_s = 60;
+  const auto start = std::chrono::steady_clock::now();
+  CHECK_THROWS_AS(
+      contest.judge({{"never_ends"}, ArmCode::nothing, false, false, ""}, {{"right"}},
+                    {{"reference"}},
+                    [&](const Progress&) {
+                      if (std::chrono::steady_clock::now() - start > std::chrono::seconds(2)) {
+                        throw Stop{};
+                      }
+                    }),
+      Stop);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(4));
+  CHECK(children_of_ours() == 0);
+  CHECK(open_descriptors() <= before + 1);  // the host driver's own, at most
+}
