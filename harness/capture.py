@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The capture process: python3 capture.py REQUEST.json, started by kjudge with the recorder preloaded.
+
+Imports the submission, runs prepare once, and for every shape runs kernel_fn twice and then once
+more while the stream is captured; then the recorder writes the bundle. What happened is written to
+the request's status file (kjudge-capture-status/1). A failure of this program itself, as opposed to
+the submission's, is a traceback and exit status 1 without a status file.
+"""
+
+import json
+import os
+import sys
+import time
+import traceback
+
+import driver
+from _arguments import Arguments, Context, ContractError, match_returned
+from _recorder import Recorder, RecorderError
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# CUresults of a kernel that went wrong, and of calls that a capture does not allow.
+FAULTS = frozenset((700, 702, 710, 714, 715, 716, 717, 718, 719))
+OUT_OF_MEMORY = 2
+
+
+class Stopped(Exception):
+    """The submission is done for: what to tell."""
+
+    def __init__(self, verdict, message, rule="", trace=""):
+        super().__init__(message)
+        self.verdict, self.message, self.rule, self.trace = verdict, message, rule, trace
+
+
+def is_contestants(frame):
+    name = frame.filename
+    return not (name.startswith("<frozen ") or os.path.dirname(os.path.abspath(name)) == HERE)
+
+
+def short_traceback(error):
+    """The traceback with only the contestant's frames, and the place of the last of them."""
+    told = traceback.TracebackException(type(error), error, error.__traceback__)
+    seen = set()
+    link = told
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        link.stack = traceback.StackSummary.from_list(
+            [frame for frame in link.stack if is_contestants(frame)])
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+    place = ""
+    if told.stack:
+        last = told.stack[-1]
+        place = " (%s, line %d, in %s)" % (os.path.basename(last.filename), last.lineno, last.name)
+    elif isinstance(error, SyntaxError) and error.filename:
+        place = " (%s, line %s)" % (os.path.basename(error.filename), error.lineno)
+    return "".join(told.format()).rstrip(), place
+
+
+def blame(error, step, recorder):
+    """What an exception that left the contestant's code says about it."""
+    trace, place = short_traceback(error)
+    if isinstance(error, driver.BuildError):
+        return Stopped("build_error", "%s: %s" % (step, error), trace=trace)
+    result = getattr(error, "result", None) if isinstance(error, driver.DriverError) else None
+    met = recorder.call_failure()
+    out_of_memory = result == OUT_OF_MEMORY or "OutOfMemory" in type(error).__name__
+    if out_of_memory and met is not None and met.verdict == "out_of_memory":
+        return Stopped("out_of_memory", "%s: %s" % (step, met.message), trace=trace)
+    if out_of_memory or isinstance(error, MemoryError):
+        return Stopped("out_of_memory", "%s: %s%s" % (step, error or "MemoryError", place), trace=trace)
+    if result in FAULTS:
+        return Stopped("gpu_fault", "%s: a kernel failed: %s%s" % (step, error, place), trace=trace)
+    if isinstance(error, ContractError):
+        return Stopped("runtime_error", "%s: %s" % (step, error))
+    if isinstance(error, SystemExit):
+        return Stopped("runtime_error", "%s ends the process (sys.exit)%s; return instead" %
+                       (step, place), trace=trace)
+    return Stopped("runtime_error", "%s raised %s: %s%s" % (step, type(error).__name__, error, place),
+                   trace=trace)
+
+
+class Capture:
+    def __init__(self, request):
+        self.request = request
+        self.shapes = request["shapes"]
+        self.seconds = {}
+        self.recorder = Recorder(os.environ["KJUDGE_RECORDER"])
+        self.owner = os.getpid()
+        # Arguments, returned tensors, state: memory that graphs use must not be freed.
+        self.alive = []
+        self.kernel_fn = None
+        self.state = None
+
+    def contestant(self, step, function, *arguments):
+        """Calls the contestant's code; Stopped if it raises. A child that it forked, and that comes
+        back here, ends: there is one capture process."""
+        try:
+            return function(*arguments)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            self.leave_if_forked()
+            raise blame(error, step, self.recorder) from error
+        finally:
+            self.leave_if_forked()
+
+    def leave_if_forked(self):
+        if os.getpid() != self.owner:
+            os._exit(0)
+
+    def timed(self, step, function):
+        start = time.perf_counter()
+        try:
+            return function()
+        finally:
+            self.seconds[step] = time.perf_counter() - start
+
+    def run(self):
+        limits = self.request["limits"]
+        self.recorder.begin(self.request["device"], self.request["seed"], limits["memory_bytes"])
+        context = Context(self.request)
+        submission = self.timed("import", self.load)
+        self.kernel_fn = getattr(submission, "kernel_fn", None)
+        if not callable(self.kernel_fn):
+            raise Stopped("runtime_error", "%s defines no kernel_fn(state, inputs, outputs)" %
+                          os.path.basename(self.request["submission"]))
+        prepare = getattr(submission, "prepare", None)
+        if prepare is not None:
+            self.state = self.timed("prepare", lambda: self.prepare(prepare, context))
+        if self.request["eager"]:
+            return self.timed("capture", lambda: self.run_eagerly(self.shapes[0]))
+        self.timed("capture", lambda: [self.capture(shape) for shape in self.shapes])
+        self.timed("export", self.export)
+
+    def load(self):
+        path = self.request["submission"]
+        sys.path.insert(0, os.path.dirname(path))
+        module = type(sys)("submission")
+        module.__file__ = path
+        sys.modules["submission"] = module
+
+        def execute():
+            with open(path, "rb") as file:
+                source = file.read()
+            exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
+
+        self.contestant(os.path.basename(path), execute)
+        return module
+
+    def prepare(self, prepare, context):
+        def call():
+            state = prepare(context)
+            driver.synchronize()
+            return state
+
+        return self.contestant("prepare", call)
+
+    def make_arguments(self, shape):
+        recorder = self.recorder
+        recorder.open_shape(shape["name"])
+        tensors = {}
+        for spec in shape["inputs"]:
+            role = "inout" if spec["inout"] else "input"
+            address = recorder.tensor(role, spec["name"], spec["dtype"], spec["dims"])
+            tensors[spec["name"]] = driver.Array(address, spec["dims"], spec["dtype"])
+        for spec in shape["outputs"]:
+            address = recorder.tensor("output", spec["name"], spec["dtype"], spec["dims"])
+            tensors[spec["name"]] = driver.Array(address, spec["dims"], spec["dtype"])
+        for spec in shape["inputs"]:
+            generator = spec["generator"]
+            recorder.fill(spec["name"], generator["kind"], generator["a"], generator["b"])
+        wrap = torch_tensor if uses_torch() else lambda array: array
+        inputs = Arguments(shape["name"], [(s["name"], wrap(tensors[s["name"]]))
+                                           for s in shape["inputs"]],
+                           dict(shape["dims"], **shape["scalars"]))
+        outputs = Arguments(shape["name"], [(s["name"], wrap(tensors[s["name"]]))
+                                            for s in shape["outputs"]], {})
+        self.alive.append((inputs, outputs))
+        return inputs, outputs
+
+    def call_kernel(self, shape, stream, inputs, outputs, waits):
+        def call():
+            with stream, torch_stream(stream):
+                returned = self.kernel_fn(self.state, inputs, outputs)
+            if waits:
+                driver.synchronize()
+            return match_returned(returned, shape["outputs"])
+
+        return self.contestant("kernel_fn of shape %s" % shape["name"], call)
+
+    def run_eagerly(self, shape):
+        inputs, outputs = self.make_arguments(shape)
+        self.call_kernel(shape, driver.Stream(), inputs, outputs, waits=True)
+
+    def capture(self, shape):
+        inputs, outputs = self.make_arguments(shape)
+        stream = driver.Stream()
+        self.alive.append(stream)
+        for _ in range(2):  # compiles, tunes and allocates whatever it does lazily
+            self.alive.append(self.call_kernel(shape, stream, inputs, outputs, waits=True))
+        self.recorder.begin_capture(stream.handle)
+        try:
+            returned = self.call_kernel(shape, stream, inputs, outputs, waits=False)
+        except Stopped as stopped:
+            raise self.blame_in_capture(stopped, stream) from stopped
+        self.alive.append(returned)
+        self.recorder.end_capture(stream.handle)
+        for name, tensor in returned:
+            self.recorder.returned(name, driver.address_of(tensor))
+
+    def blame_in_capture(self, stopped, stream):
+        """A call that a capture forbids raises in the contestant's code; the recorder knows why."""
+        if isinstance(stopped.__cause__, (driver.DriverError, RuntimeError)):
+            try:
+                self.recorder.end_capture(stream.handle)
+            except RecorderError as error:
+                if error.verdict == "refused":
+                    return Stopped("refused", error.message, error.rule, stopped.trace)
+            return stopped
+        self.recorder.abandon_capture(stream.handle)
+        return stopped
+
+    def export(self):
+        self.recorder.write(self.request["bundle"], self.seconds)
+
+
+def uses_torch():
+    """On a GPU a submission that has imported torch gets torch's tensors."""
+    return not driver.is_host() and "torch" in sys.modules
+
+
+def torch_tensor(array):
+    return sys.modules["torch"].from_dlpack(array)
+
+
+class NoStream:
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *_):
+        pass
+
+
+def torch_stream(stream):
+    if not uses_torch():
+        return NoStream()
+    torch = sys.modules["torch"]
+    return torch.cuda.stream(torch.cuda.ExternalStream(stream.handle))
+
+
+def printable(text):
+    """Text as status files hold it: UTF-8 without control characters but line ends and tabs."""
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    return "".join(c if c in "\n\t" or c.isprintable() else "\ufffd" for c in text)
+
+
+def write_status(path, verdict, rule, message, trace, seconds):
+    status = {"format": "kjudge-capture-status/1", "verdict": verdict, "rule": rule,
+              "message": printable(message), "traceback": printable(trace), "seconds": seconds}
+    temporary = path + ".tmp"
+    with open(temporary, "w", encoding="utf-8") as file:
+        json.dump(status, file)
+    os.replace(temporary, path)
+
+
+def main(request_path):
+    with open(request_path, encoding="utf-8") as file:
+        request = json.load(file)
+    if request["format"] != "kjudge-capture/1":
+        raise ValueError("%s: format %r, expected kjudge-capture/1" % (request_path, request["format"]))
+    os.environ["KJUDGE_DEVICE"] = str(request["device"])
+    capture = Capture(request)
+    verdict, rule, message, trace = "accepted", "", "", ""
+    try:
+        capture.run()
+    except Stopped as stopped:
+        verdict, rule, message, trace = stopped.verdict, stopped.rule, stopped.message, stopped.trace
+    except RecorderError as error:
+        if error.verdict == "judge_error":
+            raise
+        verdict, rule, message = error.verdict, error.rule, error.message
+    write_status(request["status"], verdict, rule, message, trace, capture.seconds)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    code = 0
+    try:
+        main(sys.argv[1])
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    driver._remove_build_folder()
+    # Not sys.exit: threads and exit handlers of the contestant's do not outlive the capture.
+    os._exit(code)

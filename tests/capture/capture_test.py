@@ -1,0 +1,730 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The capture process on the host driver: right submissions give bundles, wrong ones their verdict.
+
+python3 capture_test.py LIBRARY_DIR CHECK_BUNDLE [unittest's arguments]
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+LIBRARY, CHECK_BUNDLE = (os.path.abspath(path) for path in sys.argv[1:3])
+HERE = os.path.dirname(os.path.abspath(__file__))
+HARNESS = os.path.join(LIBRARY, "harness")
+sys.path.insert(0, HARNESS)
+
+PRELUDE = """
+import ctypes, os, threading
+import driver
+kernels = driver.load(os.environ["TEST_KERNELS"])
+"""
+
+SCALE = PRELUDE + """
+def kernel_fn(state, inputs, outputs):
+    kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)
+"""
+
+
+def shape(name="small", n=1000, factor=2.0, **changes):
+    made = {
+        "name": name, "timed": True, "arch": "x86_64", "dtype": "float32",
+        "dims": {"n": n}, "scalars": {"factor": factor},
+        "inputs": [{"name": "x", "dtype": "float32", "dims": [n], "inout": False,
+                    "generator": {"kind": "normal", "a": 0.0, "b": 1.0}}],
+        "outputs": [{"name": "y", "dtype": "float32", "dims": [n]}],
+    }
+    made.update(changes)
+    return made
+
+
+class Outcome:
+    def __init__(self, folder, exit_status, output):
+        self.folder, self.exit_status, self.output = folder, exit_status, output
+        self.status = None
+        path = os.path.join(folder, "status.json")
+        if os.path.exists(path):
+            with open(path) as file:
+                self.status = json.load(file)
+        self.bundle = os.path.join(folder, "bundle.kjb")
+
+    def __getattr__(self, name):
+        return self.status[name]
+
+    def dump(self):
+        """The bundle's text, after all of it was read and validated."""
+        done = subprocess.run([CHECK_BUNDLE, self.bundle], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+class CaptureTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.built = tempfile.TemporaryDirectory()
+        cls.kernels = os.path.join(cls.built.name, "kernels.so")
+        include = os.path.join(LIBRARY, "..", "..", "include")
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-I", include, "-o", cls.kernels,
+                        os.path.join(HERE, "kernels.c")], check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.built.cleanup()
+
+    def capture(self, source, shapes=None, memory_bytes=0, eager=False, files=(), role="submission",
+                environment=()):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        folder = temporary.name
+        for name, text in dict(files, **{"submission.py": source}).items():
+            with open(os.path.join(folder, name), "w") as file:
+                file.write(textwrap.dedent(text))
+        request = {
+            "format": "kjudge-capture/1", "submission": os.path.join(folder, "submission.py"),
+            "bundle": os.path.join(folder, "bundle.kjb"),
+            "status": os.path.join(folder, "status.json"), "role": role, "device": 0, "seed": 7,
+            "eager": eager, "challenge": {"name": "test", "version": 1},
+            "limits": {"memory_bytes": memory_bytes}, "shapes": shapes or [shape()],
+        }
+        path = os.path.join(folder, "request.json")
+        with open(path, "w") as file:
+            json.dump(request, file)
+        recorder = os.path.join(LIBRARY, "libkjudge_recorder.so")
+        env = dict(os.environ, LD_PRELOAD=recorder, KJUDGE_RECORDER=recorder, KJUDGE_DRIVER="host",
+                   KJUDGE_DRIVER_LIBRARY=os.path.join(LIBRARY, "libkjudge_host_driver.so"),
+                   TEST_KERNELS=self.kernels, PYTHONDONTWRITEBYTECODE="1", TMPDIR=folder)
+        env.update(environment)
+        done = subprocess.run(["python3", os.path.join(HARNESS, "capture.py"), path], env=env,
+                              cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, timeout=120, check=False)
+        return Outcome(folder, done.returncode, done.stdout)
+
+    def accepted(self, *arguments, **options):
+        outcome = self.capture(*arguments, **options)
+        self.assertEqual(outcome.exit_status, 0, outcome.output)
+        self.assertEqual(outcome.verdict, "accepted", outcome.status)
+        self.assertEqual((outcome.rule, outcome.message, outcome.traceback), ("", "", ""))
+        return outcome
+
+    def fails(self, verdict, source, *words, rule="", **options):
+        outcome = self.capture(source, **options)
+        self.assertEqual(outcome.exit_status, 0, outcome.output)
+        self.assertEqual((outcome.verdict, outcome.rule), (verdict, rule), outcome.status)
+        for word in words:
+            self.assertIn(word, outcome.message)
+        self.assertFalse(os.path.exists(outcome.bundle))
+        return outcome
+
+    def refused(self, rule, body, *words, prepare="None", helpers="", **options):
+        """`body` is what kernel_fn does, `prepare` what state is; right but for the one thing."""
+        source = PRELUDE + textwrap.dedent(helpers) + (
+            "def prepare(ctx):\n    return %s\n" % prepare +
+            "def kernel_fn(state, inputs, outputs):\n" + textwrap.indent(textwrap.dedent(body), "    "))
+        return self.fails("refused", source, *words, rule=rule, **options)
+
+
+class Accepted(CaptureTest):
+    def test_scale(self):
+        outcome = self.accepted(SCALE)
+        dump = outcome.dump()
+        self.assertIn("scale", dump)
+        self.assertEqual(sorted(outcome.seconds), ["capture", "export", "import"])
+
+    def test_several_shapes_and_an_empty_one(self):
+        dump = self.accepted(SCALE, shapes=[shape(), shape("large", 1 << 20), shape("none", 0)]).dump()
+        for name in ("small", "large", "none"):
+            self.assertIn(name, dump)
+
+    def test_prepare_sees_the_shapes_and_state_is_recorded(self):
+        self.accepted(PRELUDE + """
+def prepare(ctx):
+    assert [s.name for s in ctx.shapes] == ["small", "b"]
+    assert ctx.shapes[1].n == 10 and ctx.shapes[1].inputs[0].dims == (10,)
+    assert ctx.world_size == 1 and ctx.comm is None
+    return {s.name: driver.array([float(i) for i in range(s.n)]) for s in ctx.shapes}
+
+def kernel_fn(state, inputs, outputs):
+    kernels["add"].launch(2, 1, outputs["y"], inputs[0], state[inputs.shape], len(inputs.x))
+""", shapes=[shape(), shape("b", 10)]).dump()
+
+    def test_same_capture_twice_is_the_same_bundle(self):
+        """Addresses, arguments, memory and hashes depend on nothing but the submission."""
+        dumps = [self.accepted(PRELUDE + """
+def prepare(ctx):
+    return driver.array([0.0, 5.0])
+def kernel_fn(state, inputs, outputs):
+    kernels["scale_by_counter"].launch(4, 1, outputs.y, inputs.x, state, inputs.n)
+""", shapes=[shape(), shape("b", 77)]).dump() for _ in range(2)]
+        lines = [[line for line in dump.splitlines() if "_s " not in line] for dump in dumps]
+        self.assertEqual(*lines)
+
+    def test_returned_outputs(self):
+        for returned in ("y", "(y,)", "[y]", "{'y': y}"):
+            with self.subTest(returned=returned):
+                self.accepted(PRELUDE + """
+def kernel_fn(state, inputs, outputs):
+    y = driver.empty(inputs.n)
+    kernels["scale"].launch(4, 1, y, inputs.x, inputs.factor, inputs.n)
+    return %s
+""" % returned).dump()
+
+    def test_returning_the_given_output(self):
+        self.accepted(SCALE + "    return outputs.y\n").dump()
+        self.accepted(SCALE + "    return outputs\n").dump()
+
+    def test_temporaries_of_kernel_fn_live_as_long_as_the_graph(self):
+        self.accepted(PRELUDE + """
+def kernel_fn(state, inputs, outputs):
+    once = driver.empty(inputs.n)
+    kernels["scale"].launch(4, 1, once, inputs.x, 3.0, inputs.n)
+    kernels["scale"].launch(4, 1, outputs.y, once, 3.0, inputs.n)
+""").dump()
+
+    def test_memset_copy_struct_and_fork_join(self):
+        dump = self.accepted(PRELUDE + """
+def prepare(ctx):
+    return driver.Stream(), driver.empty(ctx.shapes[0].n), driver.empty(ctx.shapes[0].n)
+
+class Job(ctypes.Structure):
+    _fields_ = [("out", ctypes.c_uint64), ("x", ctypes.c_uint64), ("n", ctypes.c_int64)]
+
+def kernel_fn(state, inputs, outputs):
+    side, a, b = state
+    driver.fill_bytes(a, 0)
+    side.wait(driver.Event().record())
+    driver.copy(b, inputs.x, stream=side)
+    driver.current_stream().wait(driver.Event().record(side))
+    kernels["add"].launch(4, 1, a, b, inputs.x, inputs.n)
+    kernels["scale_by_struct"].launch(4, 1, Job(outputs.y.address, a.address, inputs.n), 0.5)
+""").dump()
+        for word in ("memset", "memcpy", "scale_by_struct", "add"):
+            self.assertIn(word, dump)
+
+    def test_pointers_in_tables(self):
+        self.accepted(PRELUDE + """
+def prepare(ctx):
+    target = driver.empty(ctx.shapes[0].n)
+    source = driver.array([1.0] * ctx.shapes[0].n)
+    return driver.array([target.address, source.address], "int64"), target, source
+
+def kernel_fn(state, inputs, outputs):
+    table, target, source = state
+    kernels["scale_by_table"].launch(4, 1, table, 2.0, inputs.n)
+    kernels["add"].launch(4, 1, outputs.y, target, inputs.x, inputs.n)
+""").dump()
+
+    def test_inout(self):
+        inout = shape()
+        inout["inputs"][0]["inout"] = True
+        self.accepted(PRELUDE + """
+def kernel_fn(state, inputs, outputs):
+    kernels["scale"].launch(4, 1, inputs.x, inputs.x, 0.5, inputs.n)
+    kernels["scale"].launch(4, 1, outputs.y, inputs.x, 2.0, inputs.n)
+""", shapes=[inout]).dump()
+
+    def test_unused_and_unchanged_module_variables(self):
+        dump = self.accepted(PRELUDE + """
+def kernel_fn(state, inputs, outputs):
+    kernels["use_own_pointer"].launch(4, 1, outputs.y, inputs.n)
+""").dump()
+        self.assertIn("own_pointer", dump)
+
+    def test_functions_attributes_only_where_set(self):
+        plain = self.accepted(SCALE).dump()
+        changed = self.accepted(SCALE.replace("def kernel_fn", """
+kernels["scale"].set_attribute(8, 4096)
+def kernel_fn""")).dump()
+        self.assertNotEqual(plain.count("attribute"), changed.count("attribute"))
+
+    def test_threads_that_allocate(self):
+        self.accepted(PRELUDE + """
+def prepare(ctx):
+    made = []
+    def work(i):
+        for j in range(20):
+            array = driver.zeros(100 + i)
+            if j % 2: made.append(array)
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for t in threads: t.start()
+    for t in threads: t.join()
+    assert len({a.address for a in made}) == 80
+    return made
+
+def kernel_fn(state, inputs, outputs):
+    kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)
+""").dump()
+
+    def test_addresses_are_never_used_twice(self):
+        self.accepted(PRELUDE + """
+def prepare(ctx):
+    seen = [driver.empty(1).address for _ in range(50)]
+    assert len(set(seen)) == 50
+    assert all(0x300000000000 <= a < 0x310000000000 for a in seen)
+
+def kernel_fn(state, inputs, outputs):
+    kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)
+""").dump()
+
+    def test_every_door_to_the_allocator(self):
+        """By dlsym, by cuGetProcAddress, and by its own cuMemCreate and cuMemMap."""
+        self.accepted(PRELUDE + """
+def prepare(ctx):
+    c = ctypes
+    function, status = c.c_void_p(), c.c_int()
+    driver.call("cuGetProcAddress_v2", b"cuMemAlloc", c.byref(function), c.c_int(13000),
+                c.c_uint64(0), c.byref(status))
+    alloc = c.CFUNCTYPE(c.c_int, c.POINTER(c.c_uint64), c.c_size_t)(function.value)
+    address = c.c_uint64()
+    assert alloc(c.byref(address), 4096) == 0 and address.value >> 40 == 0x30, hex(address.value)
+    driver.call("cuMemAllocAsync", c.byref(address), c.c_size_t(4096), c.c_void_p(0))
+    assert address.value >> 40 == 0x30
+    driver.call("cuMemFreeAsync", address, c.c_void_p(0))
+    reserved = c.c_uint64()
+    driver.call("cuMemAddressReserve", c.byref(reserved), c.c_size_t(2 << 20), c.c_size_t(0),
+                c.c_uint64(0), c.c_uint64(0))
+    assert reserved.value >> 40 == 0x30
+
+    class Properties(c.Structure):
+        _fields_ = [("type", c.c_int), ("handles", c.c_int), ("kind", c.c_int), ("id", c.c_int),
+                    ("rest", c.c_uint64 * 2)]
+    handle = c.c_uint64()
+    driver.call("cuMemCreate", c.byref(handle), c.c_size_t(2 << 20),
+                c.byref(Properties(1, 1, 1, 0)), c.c_uint64(0))
+    driver.call("cuMemMap", reserved, c.c_size_t(2 << 20), c.c_size_t(0), handle, c.c_uint64(0))
+    access = (c.c_int * 3)(1, 0, 3)
+    driver.call("cuMemSetAccess", reserved, c.c_size_t(2 << 20), access, c.c_size_t(1))
+    return driver.Array(reserved.value, ctx.shapes[0].n, "float32")
+
+def kernel_fn(state, inputs, outputs):
+    kernels["scale"].launch(4, 1, state, inputs.x, inputs.factor, inputs.n)
+    driver.copy(outputs.y, state)
+""").dump()
+
+    def test_fork_by_the_contestant(self):
+        outcome = self.accepted(PRELUDE + """
+def prepare(ctx):
+    child = os.fork()
+    if child == 0:
+        print("child goes on")
+        return None
+    os.waitpid(child, 0)
+
+def kernel_fn(state, inputs, outputs):
+    print("kernel_fn")
+    kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)
+""")
+        self.assertEqual(outcome.output.count("kernel_fn"), 3)
+        outcome.dump()
+
+    def test_thread_that_never_ends(self):
+        self.accepted(SCALE + """
+import time
+threading.Thread(target=lambda: time.sleep(1000)).start()
+""")
+
+    def test_several_files_and_build(self):
+        self.accepted("""
+import driver, helper
+def prepare(ctx):
+    path = driver.build("twice.c", "-DFACTOR=2")
+    assert driver.build(["twice.c"], ["-DFACTOR=2"]) == path
+    return driver.load(path)
+def kernel_fn(state, inputs, outputs):
+    helper.run(state, inputs, outputs)
+""", files={"helper.py": """
+def run(module, inputs, outputs):
+    module["twice"].launch(1, 1, outputs.y, inputs.x, inputs.n)
+""", "twice.c": """
+#include <kjudge/host_kernel.h>
+KJ_KERNEL(twice, (float *, y), (const float *, x), (int64_t, n)) {
+  for (int64_t i = 0; i < n; ++i) y[i] = FACTOR * x[i];
+}
+"""}).dump()
+
+    def test_own_graph_in_prepare(self):
+        self.accepted(PRELUDE + """
+def prepare(ctx):
+    a, b = driver.zeros(4), driver.empty(4)
+    stream, graph = driver.Stream(), ctypes.c_void_p()
+    driver.call("cuStreamBeginCapture_v2", ctypes.c_void_p(stream.handle), ctypes.c_int(2))
+    kernels["scale"].launch(1, 1, b, a, 1.0, 4, stream=stream)
+    driver.call("cuStreamEndCapture", ctypes.c_void_p(stream.handle), ctypes.byref(graph))
+
+def kernel_fn(state, inputs, outputs):
+    kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)
+""").dump()
+
+    def test_eager_mode_runs_one_shape_and_writes_nothing(self):
+        outcome = self.accepted(SCALE + "    print('ran', inputs.shape)\n", eager=True,
+                                shapes=[shape("a"), shape("b")])
+        self.assertEqual(outcome.output.count("ran"), 1)
+        self.assertFalse(os.path.exists(outcome.bundle))
+
+
+class Refused(CaptureTest):
+    LAUNCH = 'kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)\n'
+
+    def test_host_node(self):
+        self.refused("host_node", self.LAUNCH + """
+driver.current_stream().launch_host_function(lambda: None)
+""", "shape small: node 1", "a host function")
+
+    def test_child_graph(self):
+        self.refused("child_graph", self.LAUNCH + """
+driver.call("cuGraphLaunch", ctypes.c_void_p(state[0]),
+            ctypes.c_void_p(driver.current_stream().handle))
+""", "a child graph", prepare="make_graph()", helpers="""
+def make_graph():
+    a, b = driver.zeros(4), driver.empty(4)
+    stream, graph, made = driver.Stream(), ctypes.c_void_p(), ctypes.c_void_p()
+    driver.call("cuStreamBeginCapture_v2", ctypes.c_void_p(stream.handle), ctypes.c_int(2))
+    kernels["scale"].launch(1, 1, b, a, 1.0, 4, stream=stream)
+    driver.call("cuStreamEndCapture", ctypes.c_void_p(stream.handle), ctypes.byref(graph))
+    driver.call("cuGraphInstantiateWithFlags", ctypes.byref(made), graph, ctypes.c_uint64(0))
+    return made.value, a, b
+""")
+
+    def test_host_memory_copy(self):
+        self.refused("host_memory_copy", self.LAUNCH + """
+driver.copy(outputs.y, state)
+""", "node 1, copy: source", prepare="driver.HostMemory(ctx.shapes[0].n * 4)")
+        self.refused("host_memory_copy", self.LAUNCH + """
+driver.copy(state, outputs.y)
+""", "node 1, copy: destination", prepare="bytearray(ctx.shapes[0].n * 4)")
+
+    def test_host_pointer_in_arguments(self):
+        self.refused("host_pointer", """
+kernels["add"].launch(4, 1, outputs.y, inputs.x, state.address, inputs.n)
+""", "kernel add: argument 2", "cuMemHostAlloc", prepare="driver.HostMemory(ctx.shapes[0].n * 4)")
+        self.refused("host_pointer", """
+kernels["add"].launch(4, 1, outputs.y, inputs.x, ctypes.addressof(state), inputs.n)
+""", "kernel add: argument 2", prepare="(ctypes.c_float * ctx.shapes[0].n)()")
+
+    def test_host_pointer_in_reached_memory(self):
+        self.refused("host_pointer", """
+kernels["scale_by_table"].launch(4, 1, state[0], 2.0, inputs.n)
+kernels["scale"].launch(4, 1, outputs.y, state[1], 1.0, inputs.n)
+""", "holds a pointer into host memory", prepare="make(ctx)", helpers="""
+def make(ctx):
+    pinned, target = driver.HostMemory(ctx.shapes[0].n * 4), driver.empty(ctx.shapes[0].n)
+    return driver.array([target.address, pinned.address], "int64"), target, pinned
+""")
+
+    def test_module_global_pointer(self):
+        self.refused("module_global_pointer", """
+kernels["add"].launch(4, 1, outputs.y, inputs.x, kernels.variable("factors"), inputs.n)
+""", "argument 2", "factors", shapes=[shape(n=4)])
+
+    def test_module_variable_changed(self):
+        self.refused("module_variable_changed", """
+kernels["count_launches"].launch(4, 1, outputs.y, inputs.n)
+""", "module variable launches")
+        self.refused("module_variable_changed", self.LAUNCH, "module variable factors",
+                     prepare='kernels.variable("factors").copy_from(b"abcd" * 4) and None')
+
+    def test_outside_launch(self):
+        outcome = self.refused("outside_launch", self.LAUNCH + """
+kernels["scale"].launch(4, 1, state[1], state[1], 1.0, 4, stream=state[0])
+""", "1 launch", "kernel scale", prepare="driver.Stream(), driver.zeros(4)")
+        self.assertEqual(outcome.traceback, "")
+
+    def test_outside_launch_on_the_default_stream(self):
+        self.refused("outside_launch", """
+kernels["scale"].launch(4, 1, outputs.y, inputs.x, 1.0, inputs.n, stream=driver.default_stream())
+""", "kernel scale")
+
+    def test_outside_launch_by_another_thread(self):
+        self.refused("outside_launch", self.LAUNCH + """
+def work():
+    kernels["scale"].launch(1, 1, state[1], state[1], 1.0, 4, stream=state[0])
+t = threading.Thread(target=work); t.start(); t.join()
+""", prepare="driver.Stream(), driver.zeros(4)")
+
+    def test_own_capture(self):
+        self.refused("own_capture", self.LAUNCH + """
+graph = ctypes.c_void_p()
+driver.call("cuStreamBeginCapture_v2", ctypes.c_void_p(state.handle), ctypes.c_int(2))
+driver.call("cuStreamEndCapture", ctypes.c_void_p(state.handle), ctypes.byref(graph))
+""", prepare="driver.Stream()")
+
+    def test_unjoined(self):
+        self.refused("unjoined", """
+state[0].wait(driver.Event().record())
+kernels["scale"].launch(4, 1, state[1], inputs.x, 1.0, inputs.n, stream=state[0])
+""" + self.LAUNCH, prepare="driver.Stream(), driver.empty(ctx.shapes[0].n)")
+
+    def test_synchronization(self):
+        outcome = self.refused("capture_invalidated", self.LAUNCH +
+                               "driver.current_stream().synchronize()\n")
+        self.assertIn("submission.py", outcome.traceback)
+        self.assertNotIn("driver.py", outcome.traceback)
+
+    def test_outside_arena(self):
+        self.refused("outside_arena", """
+kernels["add"].launch(4, 1, outputs.y, inputs.x, state, inputs.n)
+""", "argument 2", prepare="hidden(ctx.shapes[0].n * 4)", helpers="""
+def hidden(size):
+    # A lookup that the recorder does not stand in.
+    c = ctypes
+    libc = c.CDLL(None)
+    libc.dlvsym.restype = c.c_void_p
+    dlsym = c.CFUNCTYPE(c.c_void_p, c.c_void_p, c.c_char_p)(
+        libc.dlvsym(c.c_void_p(0), b"dlsym", b"GLIBC_2.34"))
+    library = c.CDLL(os.environ["KJUDGE_DRIVER_LIBRARY"])
+    real = c.CFUNCTYPE(c.c_int, c.POINTER(c.c_uint64), c.c_size_t)(
+        dlsym(library._handle, b"cuMemAlloc_v2"))
+    address = c.c_uint64()
+    assert real(c.byref(address), size) == 0
+    assert address.value >> 40 != 0x30
+    return address.value
+""")
+
+    def test_memory_freed_between_shapes(self):
+        self.refused("freed_memory", """
+if inputs.shape == "b" and state.get("a") is not None:
+    state["a"] = None   # eager call of the second shape: nothing is held back
+if inputs.shape == "small":
+    state.setdefault("a", driver.empty(inputs.n))
+    kernels["scale"].launch(4, 1, state["a"], inputs.x, 1.0, inputs.n)
+""" + self.LAUNCH, "shape small: node 0, kernel scale: argument 0", "cuMemAlloc",
+                     prepare="{}", shapes=[shape(), shape("b", 5)])
+
+    def test_writes_input(self):
+        self.refused("writes_input", self.LAUNCH + """
+kernels["scale"].launch(4, 1, inputs.x, inputs.x, 3.0, inputs.n)
+""", "shape small", "input x")
+
+    def test_stale_argument(self):
+        self.refused("stale_argument", """
+state.setdefault("x", inputs.x)
+kernels["scale"].launch(4, 1, outputs.y, state["x"], inputs.factor, inputs.n)
+""", "shape b: node 0, kernel scale: argument 1 points into x of shape small", prepare="{}",
+                     shapes=[shape(), shape("b", 5)])
+
+    def test_returned_input(self):
+        self.refused("returned_input", "return inputs.x\n", "returned output y is an input")
+
+    def test_shared_output(self):
+        self.refused("shared_output", """
+y = driver.Array(state.address + 4096, inputs.n, "float32", state)
+kernels["scale"].launch(4, 1, y, inputs.x, inputs.factor, inputs.n)
+return y
+""", prepare="driver.zeros(100000)")
+
+    def test_outputs_overlap(self):
+        two = shape()
+        two["outputs"].append(dict(two["outputs"][0], name="z"))
+        self.refused("outputs_overlap", """
+y = driver.empty(inputs.n)
+kernels["scale"].launch(4, 1, y, inputs.x, inputs.factor, inputs.n)
+return y, y
+""", "z overlaps y", shapes=[two])
+
+
+class Fails(CaptureTest):
+    def test_raise_in_prepare(self):
+        outcome = self.fails("runtime_error", """
+def helper():
+    return {}["missing"]
+def prepare(ctx):
+    helper()
+def kernel_fn(state, inputs, outputs):
+    pass
+""", "prepare raised KeyError", "submission.py, line 3, in helper")
+        self.assertIn("line 5, in prepare", outcome.traceback)
+        for name in ("capture.py", "contestant", "harness"):
+            self.assertNotIn(name, outcome.traceback)
+
+    def test_raise_in_kernel_fn(self):
+        outcome = self.fails("runtime_error", """
+def kernel_fn(state, inputs, outputs):
+    inputs.nothing
+""", "kernel_fn of shape small raised AttributeError", "line 3, in kernel_fn")
+        self.assertIn("there are factor, n, shape, x", outcome.message)
+
+    def test_raise_only_while_captured(self):
+        outcome = self.fails("runtime_error", SCALE.replace("def kernel_fn", "calls = []\ndef kernel_fn") + """
+    calls.append(1)
+    if len(calls) == 3: raise ValueError("third")
+""", "ValueError: third")
+        self.assertIn("kernel_fn", outcome.traceback)
+
+    def test_syntax_error(self):
+        outcome = self.fails("runtime_error", "def kernel_fn(:\n", "SyntaxError", "submission.py, line 1")
+        self.assertIn("def kernel_fn(:", outcome.traceback)
+
+    def test_chained_exceptions_show_only_the_contestants_frames(self):
+        outcome = self.fails("runtime_error", """
+import driver
+def prepare(ctx):
+    try:
+        driver.load(b"no image")
+    except driver.DriverError as e:
+        raise RuntimeError("wrapped") from e
+def kernel_fn(state, inputs, outputs): pass
+""", "wrapped")
+        self.assertIn("DriverError", outcome.traceback)
+        self.assertNotIn("driver.py", outcome.traceback)
+
+    def test_no_kernel_fn(self):
+        self.fails("runtime_error", "x = 1\n", "submission.py defines no kernel_fn")
+
+    def test_sys_exit(self):
+        self.fails("runtime_error", "import sys\nsys.exit(0)\n", "ends the process")
+
+    def test_exit_without_a_word(self):
+        outcome = self.capture("import os\nos._exit(0)\n")
+        self.assertIsNone(outcome.status)
+
+    def test_returned_wrongly(self):
+        for returned, words in {
+            "driver.empty(inputs.n, 'float64')": ("output y was returned as float64", "float32"),
+            "driver.empty(inputs.n + 1)": ("dims [1001]", "[1000]"),
+            "(driver.empty(inputs.n), driver.empty(inputs.n))": ("returned 2 tensors", "1 outputs (y)"),
+            "{'z': driver.empty(inputs.n)}": ("returned outputs z, the challenge has y",),
+            "3": ("returned a int for output y",),
+            "[[1.0]]": ("returned a list",),
+        }.items():
+            with self.subTest(returned=returned):
+                self.fails("runtime_error", PRELUDE + "def kernel_fn(state, inputs, outputs):\n"
+                           "    return %s\n" % returned, *words)
+
+    def test_returned_memory_that_was_never_allocated(self):
+        self.fails("refused", PRELUDE + """
+def kernel_fn(state, inputs, outputs):
+    return driver.Array(0x12340000, inputs.n, "float32")
+""", "no memory that was allocated", rule="outside_arena")
+
+    def test_replacing_an_output(self):
+        self.fails("runtime_error", PRELUDE + """
+def kernel_fn(state, inputs, outputs):
+    outputs.y = driver.empty(inputs.n)
+""", "y cannot be replaced")
+
+    def test_out_of_memory(self):
+        outcome = self.fails("out_of_memory", PRELUDE + """
+def prepare(ctx):
+    return [driver.empty(1 << 20, "uint8") for _ in range(50)]
+def kernel_fn(state, inputs, outputs): pass
+""", "cuMemAlloc of 1048576 bytes", "33554432 are allowed", memory_bytes=32 << 20)
+        self.assertIn("in prepare", outcome.traceback)
+
+    def test_freed_memory_counts_no_more(self):
+        self.accepted(PRELUDE + """
+def prepare(ctx):
+    for _ in range(100): driver.empty(1 << 20, "uint8")
+def kernel_fn(state, inputs, outputs):
+    kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)
+""", memory_bytes=32 << 20)
+
+    def test_kernel_fault(self):
+        self.fails("gpu_fault", PRELUDE + """
+def kernel_fn(state, inputs, outputs):
+    kernels["store_far"].launch(1, 1, outputs.y)
+""", "kernel_fn of shape small", "CUDA_ERROR_ILLEGAL_ADDRESS")
+
+    def test_overrun_into_the_next_allocation_is_a_fault(self):
+        self.fails("gpu_fault", PRELUDE + """
+def kernel_fn(state, inputs, outputs):
+    kernels["scale"].launch(1, 1, outputs.y, inputs.x, 1.0, 1 << 20)
+""", "CUDA_ERROR_ILLEGAL_ADDRESS")
+
+    def test_compiler_error(self):
+        outcome = self.fails("build_error", """
+import driver
+def prepare(ctx):
+    driver.build("bad.c")
+def kernel_fn(state, inputs, outputs): pass
+""", "prepare", "bad.c", "nonsense", files={"bad.c": "nonsense;\n"})
+        self.assertIn("in prepare", outcome.traceback)
+
+    def test_wrong_arguments(self):
+        for arguments, words in {
+            "outputs.y, inputs.x, 1.0": ("kernel scale takes 4 arguments, 3 were given",),
+            "outputs.y, inputs.x, 1.0, 2.0, 5": ("takes 4 arguments",),
+            "outputs.y, inputs.x, inputs.x, 5": ("argument 2 has 4 bytes, 8 were given",),
+            "outputs.y, inputs.x, 1.0, None": ("argument 3: NoneType is no array",),
+            "outputs.y, inputs.x, 1 << 32, 5": ("argument 2: 4294967296 does not fit 4 bytes",),
+            "outputs.y, inputs.x, ctypes.c_double(1), 5": ("argument 2 has 4 bytes, 8",),
+        }.items():
+            with self.subTest(arguments=arguments):
+                self.fails("runtime_error", PRELUDE + "def kernel_fn(state, inputs, outputs):\n"
+                           "    kernels['scale'].launch(1, 1, %s)\n" % arguments, *words)
+
+    def test_harness_failure_is_no_verdict(self):
+        outcome = self.capture(SCALE, shapes=[shape(outputs=[{"name": "y", "dtype": "complex64",
+                                                              "dims": [3]}])])
+        self.assertNotEqual(outcome.exit_status, 0)
+        self.assertIsNone(outcome.status)
+        self.assertIn("complex64", outcome.output)
+
+
+class Lookup(unittest.TestCase):
+    """The recorder stands before dlsym without being noticed."""
+
+    def same_when_preloaded(self, folder, code):
+        outputs = []
+        for preload in ("", os.path.join(LIBRARY, "libkjudge_recorder.so")):
+            done = subprocess.run(
+                ["python3", "-c", textwrap.dedent(code)], cwd=folder, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                env=dict(os.environ, LD_PRELOAD=preload))
+            self.assertEqual(done.returncode, 0, done.stdout)
+            outputs.append(done.stdout)
+        self.assertEqual(*outputs)
+        return outputs[0]
+
+    def test_rtld_next_starts_at_the_real_caller(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def library(name, text, *more):
+                with open(os.path.join(folder, name + ".c"), "w") as file:
+                    file.write(text)
+                subprocess.run(["cc", "-shared", "-fPIC", "-O2", name + ".c", "-o",
+                                "lib" + name + ".so", "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN"] +
+                               list(more), cwd=folder, check=True)
+
+            library("second", "int marker(void) { return 2; }")
+            library("first", """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+int marker(void) { return 1; }
+int next(void) { return ((int (*)(void))dlsym(RTLD_NEXT, "marker"))(); }
+int any(void) { return dlsym(RTLD_DEFAULT, "marker") != 0; }
+""", "-L.", "-lsecond")
+            out = self.same_when_preloaded(folder, """
+                import ctypes
+                first = ctypes.CDLL("./libfirst.so")
+                print(first.next(), first.marker(), first.any())""")
+            self.assertEqual(out.split(), ["2", "1", "1"])
+
+    def test_errors_are_those_of_the_real_one(self):
+        out = self.same_when_preloaded(".", """
+            import ctypes
+            try:
+                ctypes.CDLL(None).cuNothing
+            except AttributeError as error:
+                print(error)""")
+        self.assertIn("undefined symbol: cuNothing", out)
+
+    def test_only_the_named_symbols_are_shown(self):
+        done = subprocess.run(["nm", "-D", "--defined-only",
+                               os.path.join(LIBRARY, "libkjudge_recorder.so")],
+                              capture_output=True, text=True, check=True)
+        names = [line.split()[-1] for line in done.stdout.splitlines()]
+        others = [name for name in names
+                  if name != "dlsym" and not name.startswith(("cu", "kjudge_record_"))]
+        self.assertEqual(others, [])
+
+    def test_it_needs_only_libc(self):
+        done = subprocess.run(["readelf", "-d", os.path.join(LIBRARY, "libkjudge_recorder.so")],
+                              capture_output=True, text=True, check=True)
+        needed = [line.split("[")[1].rstrip("]") for line in done.stdout.splitlines()
+                  if "NEEDED" in line]
+        self.assertLessEqual(set(needed), {"libc.so.6", "libdl.so.2", "ld-linux-x86-64.so.2"})
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
