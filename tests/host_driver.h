@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the tests of the host driver share: its functions by exported name, a context of one's own
+// (some tests break it), a module of tests/host_kernels, an array in device memory.
+
+#include <cuda.h>
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "driver/driver.h"
+#include "file.h"
+
+#define KJ_TEXT_(name) #name
+#define KJ_TEXT(name) KJ_TEXT_(name)
+// CU(cuMemAlloc)(&address, bytes): cuda.h's macro makes it cuMemAlloc_v2, type and name alike.
+#define CU(name) (*reinterpret_cast<decltype(&name)>(kjudge::host_symbol(KJ_TEXT(name))))
+
+namespace kjudge {
+
+inline void* host_symbol(const char* name) {
+  static void* const library =
+      dlopen(Driver::open(DriverKind::host).library.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  REQUIRE(library != nullptr);
+  void* found = dlsym(library, name);
+  REQUIRE_MESSAGE(found != nullptr, name);
+  return found;
+}
+
+class HostContext {
+ public:
+  HostContext() { REQUIRE(CU(cuCtxCreate)(&context_, nullptr, 0, 0) == CUDA_SUCCESS); }
+  ~HostContext() { CU(cuCtxDestroy)(context_); }
+  HostContext(const HostContext&) = delete;
+  HostContext& operator=(const HostContext&) = delete;
+
+  CUcontext handle() const { return context_; }
+
+ private:
+  CUcontext context_ = nullptr;
+};
+
+inline std::string module_bytes(const std::string& name) {
+  return read_file(std::string(KJUDGE_HOST_KERNELS) + "/" + name + ".so");
+}
+
+class HostModule {
+ public:
+  explicit HostModule(const std::string& name) {
+    const std::string image = module_bytes(name);
+    REQUIRE(CU(cuModuleLoadData)(&module_, image.data()) == CUDA_SUCCESS);
+  }
+  ~HostModule() { CU(cuModuleUnload)(module_); }
+  HostModule(const HostModule&) = delete;
+  HostModule& operator=(const HostModule&) = delete;
+
+  CUmodule handle() const { return module_; }
+  CUfunction function(const char* name) const {
+    CUfunction found = nullptr;
+    REQUIRE(CU(cuModuleGetFunction)(&found, module_, name) == CUDA_SUCCESS);
+    return found;
+  }
+
+  struct Dim {
+    unsigned x = 1, y = 1, z = 1;
+  };
+  struct Where {
+    CUstream stream = nullptr;
+    unsigned shared_bytes = 0;
+  };
+  template <class... Arguments>
+  CUresult try_launch(const char* name, Dim grid, Dim block, Where where,
+                      Arguments... arguments) const {
+    void* parameters[] = {&arguments..., nullptr};
+    return CU(cuLaunchKernel)(function(name), grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                              where.shared_bytes, where.stream, parameters, nullptr);
+  }
+  template <class... Arguments>
+  void launch(const char* name, Dim grid, Dim block, Arguments... arguments) const {
+    REQUIRE(try_launch(name, grid, block, Where{}, arguments...) == CUDA_SUCCESS);
+  }
+  template <class... Arguments>
+  void launch_in(CUstream stream, const char* name, Dim grid, Arguments... arguments) const {
+    REQUIRE(try_launch(name, grid, Dim{}, Where{stream, 0}, arguments...) == CUDA_SUCCESS);
+  }
+
+ private:
+  CUmodule module_ = nullptr;
+};
+
+template <class T>
+class DeviceArray {
+ public:
+  explicit DeviceArray(std::size_t count) : count_(count) {
+    REQUIRE(CU(cuMemAlloc)(&pointer_, count * sizeof(T)) == CUDA_SUCCESS);
+  }
+  ~DeviceArray() { CU(cuMemFree)(pointer_); }
+  DeviceArray(const DeviceArray&) = delete;
+  DeviceArray& operator=(const DeviceArray&) = delete;
+
+  CUdeviceptr pointer() const { return pointer_; }
+  CUdeviceptr at(std::size_t index) const { return pointer_ + index * sizeof(T); }
+  std::vector<T> read() const {
+    std::vector<T> values(count_);
+    REQUIRE(CU(cuMemcpyDtoH)(values.data(), pointer_, count_ * sizeof(T)) == CUDA_SUCCESS);
+    return values;
+  }
+  void write(const std::vector<T>& values) const {
+    REQUIRE(CU(cuMemcpyHtoD)(pointer_, values.data(), values.size() * sizeof(T)) == CUDA_SUCCESS);
+  }
+  void fill(unsigned char byte) const {
+    REQUIRE(CU(cuMemsetD8)(pointer_, byte, count_ * sizeof(T)) == CUDA_SUCCESS);
+  }
+
+ private:
+  CUdeviceptr pointer_ = 0;
+  std::size_t count_;
+};
+
+}  // namespace kjudge
