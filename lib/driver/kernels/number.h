@@ -133,7 +133,8 @@ KJ_EVERYWHERE double load_element(DType dtype, const void* base, std::uint64_t i
     case DType::uint8:
       return static_cast<const std::uint8_t*>(base)[index];
     case DType::boolean:
-      return static_cast<const std::uint8_t*>(base)[index] != 0;
+      // As it is: a byte that is neither 0 nor 1 was not written as a bool.
+      return static_cast<const std::uint8_t*>(base)[index];
   }
   return 0;
 }
@@ -152,20 +153,25 @@ KJ_EVERYWHERE std::int64_t to_integer(double value, double low, double high) {
   return result;
 }
 
-// Stores `value` rounded to dtype. Two elements share a byte in float4_e2m1: the caller writes both
-// from one thread.
+KJ_EVERYWHERE double saturated(double value, double largest) {
+  return value > largest ? largest : value < -largest ? -largest : value;  // NaN stays
+}
+
+// Stores `value` rounded to dtype; with `saturate` an infinity becomes the largest finite value
+// too. Two elements share a byte in float4_e2m1: the caller writes both from one thread.
 KJ_EVERYWHERE void store_element(DType dtype, void* base, std::uint64_t index, double value,
                                  bool saturate) {
   switch (dtype) {
     case DType::float64:
-      static_cast<double*>(base)[index] = value;
+      static_cast<double*>(base)[index] =
+          saturate ? saturated(value, 1.7976931348623157e308) : value;
       return;
     case DType::float32: {
-      float rounded = static_cast<float>(value);
-      if (saturate && (rounded - rounded != 0) && value - value == 0) {
-        rounded = value < 0 ? -3.4028234663852886e38f : 3.4028234663852886e38f;
-      }
-      static_cast<float*>(base)[index] = rounded;
+      const float rounded = static_cast<float>(value);
+      static_cast<float*>(base)[index] =
+          saturate
+              ? static_cast<float>(saturated(static_cast<double>(rounded), 3.4028234663852886e38))
+              : rounded;
       return;
     }
     case DType::float16:
