@@ -5,12 +5,18 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <unordered_set>
 
 #include "error.h"
 
 namespace kjudge {
 namespace {
+
+// Far more than any image has; without a bound, an image that compresses to little could ask for
+// several times its size in memory.
+constexpr std::uint64_t kMaxSections = 1'000'000;
+constexpr std::uint64_t kMaxSymbols = 4'000'000;
 
 static_assert(sizeof(Elf64_Ehdr) == 64 && sizeof(Elf64_Shdr) == 64 && sizeof(Elf64_Sym) == 24 &&
               sizeof(Elf64_Phdr) == 56);
@@ -20,12 +26,22 @@ static_assert(sizeof(Elf64_Ehdr) == 64 && sizeof(Elf64_Shdr) == 64 && sizeof(Elf
 }
 
 std::span<const std::byte> slice(std::span<const std::byte> bytes, std::uint64_t offset,
-                                 std::uint64_t size, std::string_view what) {
+                                 std::uint64_t size, std::string_view what,
+                                 std::optional<std::uint64_t> index = std::nullopt) {
   if (offset > bytes.size() || size > bytes.size() - offset) {
-    malformed(cat(what, " reaches past the end (offset ", offset, ", ", size, " bytes of ",
-                  bytes.size(), ")"));
+    malformed(cat(what, index ? cat(" ", *index) : "", " reaches past the end (offset ", offset,
+                  ", ", size, " bytes of ", bytes.size(), ")"));
   }
   return bytes.subspan(offset, size);
+}
+
+// A name for a message: whoever made the image shall not write to the reader's terminal.
+std::string printable(std::string_view name) {
+  std::string text(name.substr(0, 200));
+  for (char& c : text) {
+    if (c < 0x20 || c > 0x7e) c = '?';
+  }
+  return text;
 }
 
 // Images lie at any alignment, so records are copied out.
@@ -37,11 +53,13 @@ Record record_at(std::span<const std::byte> table, std::uint64_t index) {
 }
 
 std::string_view string_at(std::span<const std::byte> table, std::uint64_t offset,
-                           std::string_view what) {
-  if (offset >= table.size()) malformed(cat(what, ": name lies outside its string table"));
+                           std::string_view what, std::uint64_t index) {
+  if (offset >= table.size()) {
+    malformed(cat(what, " ", index, ": name lies outside its string table"));
+  }
   const char* begin = reinterpret_cast<const char*>(table.data()) + offset;
   const void* end = std::memchr(begin, 0, table.size() - offset);
-  if (end == nullptr) malformed(cat(what, ": name has no end"));
+  if (end == nullptr) malformed(cat(what, " ", index, ": name has no end"));
   return {begin, static_cast<std::size_t>(static_cast<const char*>(end) - begin)};
 }
 
@@ -85,7 +103,9 @@ Elf::Elf(std::span<const std::byte> image) : image_(image) {
   const auto first =
       record_at<Elf64_Shdr>(slice(image, header.e_shoff, sizeof(Elf64_Shdr), "section table"), 0);
   const std::uint64_t count = header.e_shnum != 0 ? header.e_shnum : first.sh_size;
-  if (count > image.size() / sizeof(Elf64_Shdr)) malformed(cat(count, " sections do not fit"));
+  if (count > std::min<std::uint64_t>(kMaxSections, image.size() / sizeof(Elf64_Shdr))) {
+    malformed(cat(count, " sections are too many"));
+  }
   const auto table = slice(image, header.e_shoff, count * sizeof(Elf64_Shdr), "section table");
   const std::uint64_t names_index =
       header.e_shstrndx != SHN_XINDEX ? header.e_shstrndx : first.sh_link;
@@ -97,9 +117,8 @@ Elf::Elf(std::span<const std::byte> image) : image_(image) {
   sections_.reserve(count);
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto entry = record_at<Elf64_Shdr>(table, i);
-    const std::string what = cat("section ", i);
     ElfSection section;
-    if (i != 0) section.name = string_at(names, entry.sh_name, what);
+    if (i != 0) section.name = string_at(names, entry.sh_name, "section", i);
     section.type = entry.sh_type;
     section.link = entry.sh_link;
     section.info = entry.sh_info;
@@ -107,7 +126,7 @@ Elf::Elf(std::span<const std::byte> image) : image_(image) {
     section.size = entry.sh_size;
     section.entry_size = entry.sh_entsize;
     if (occupies_file(entry.sh_type)) {
-      section.bytes = slice(image, entry.sh_offset, entry.sh_size, what);
+      section.bytes = slice(image, entry.sh_offset, entry.sh_size, "section", i);
     }
     sections_.push_back(section);
   }
@@ -134,13 +153,13 @@ std::vector<ElfSymbol> Elf::read_symbols(std::size_t table) const {
   }
 
   const std::size_t count = section.bytes.size() / sizeof(Elf64_Sym);
+  if (count > kMaxSymbols) malformed(cat(count, " symbols are too many"));
   std::vector<ElfSymbol> symbols;
   symbols.reserve(count);
   for (std::size_t i = 1; i < count; ++i) {
     const auto entry = record_at<Elf64_Sym>(section.bytes, i);
-    const std::string what = cat("symbol ", i);
     ElfSymbol symbol;
-    symbol.name = string_at(names, entry.st_name, what);
+    symbol.name = string_at(names, entry.st_name, "symbol", i);
     symbol.type = ELF64_ST_TYPE(entry.st_info);
     symbol.binding = ELF64_ST_BIND(entry.st_info);
     symbol.undefined = entry.st_shndx == SHN_UNDEF;
@@ -148,12 +167,14 @@ std::vector<ElfSymbol> Elf::read_symbols(std::size_t table) const {
     symbol.size = entry.st_size;
     std::uint64_t index = entry.st_shndx;
     if (index == SHN_XINDEX) {
-      if (wide_indexes.size() / sizeof(std::uint32_t) <= i) malformed(cat(what, ": no section"));
+      if (wide_indexes.size() / sizeof(std::uint32_t) <= i)
+        malformed(cat("symbol ", i, ": no section"));
       index = record_at<std::uint32_t>(wide_indexes, i);
     } else if (index >= SHN_LORESERVE) {
       index = 0;
     }
-    if (index >= sections_.size()) malformed(cat(what, ": section ", index, " does not exist"));
+    if (index >= sections_.size())
+      malformed(cat("symbol ", i, ": section ", index, " does not exist"));
     symbol.section = static_cast<std::uint32_t>(index);
     symbols.push_back(symbol);
   }
@@ -177,7 +198,7 @@ std::vector<ElfVariable> Elf::variables() const {
     const std::uint64_t offset = symbol.value - section.address;
     if (symbol.value < section.address || offset > section.size ||
         symbol.size > section.size - offset) {
-      malformed(cat("variable ", symbol.name, " reaches outside ", section.name));
+      malformed(cat("variable ", printable(symbol.name), " reaches outside ", section.name));
     }
     if (!section.bytes.empty()) variable.initial = section.bytes.subspan(offset, symbol.size);
     variables.push_back(variable);

@@ -4,7 +4,9 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -311,6 +313,66 @@ TEST_CASE("bundle: no cut and no changed byte is accepted") {
     memory.truncate(length);
     CAPTURE(length);
     CHECK(failure(memory.fd()) != "");
+  }
+}
+
+// 90 kB that claim to be, and decompress to, as much as the limit lets them.
+TEST_CASE("bundle: a small file cannot take much memory") {
+  constexpr std::uint64_t kLimit = 64u << 20;
+  const auto peak_mib = [](const std::string& file, const char* message) {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      const std::string found = failure(file, {.meta_bytes = kLimit});
+      ::_exit(found.find(message) != std::string::npos ? 0 : 1);
+    }
+    int status = 0;
+    rusage usage{};
+    REQUIRE(::wait4(child, &status, 0, &usage) == child);
+    CHECK(status == 0);
+    return usage.ru_maxrss / 1024;
+  };
+  const auto packed = [](BundleSection section, std::uint64_t size, std::string record) {
+    record.resize(size);
+    BundleCompressor compressor;
+    Bytes out(record.size() / 2);
+    const std::size_t packed_size = *compressor.compress(std::as_bytes(std::span(record)), out, 3);
+    RawBundle raw{rich_bundle(), {}, ""};
+    raw.change_section = [&](BundleSection kind, std::string& bytes) {
+      if (kind == section) bytes.assign(reinterpret_cast<const char*>(out.data()), packed_size);
+    };
+    raw.change_header = [&](BundleHeader& header) {
+      auto& entry = header.table[static_cast<std::size_t>(section) - 1];
+      entry.codec = BundleCodec::zstd;
+      entry.size = size;
+    };
+    return raw.file();
+  };
+  const auto count = [](std::uint32_t value) {
+    return std::string(reinterpret_cast<const char*>(&value), sizeof(value));
+  };
+  std::vector<std::pair<std::string, const char*>> files;
+  // Lists of empty records, as many as fit.
+  files.emplace_back(packed(BundleSection::shapes, kLimit / 2, count(kMaxShapes)),
+                     "after the last field");
+  files.emplace_back(packed(BundleSection::limits, kLimit - 8192, count((kLimit - 8192) / 12)),
+                     "records take more memory than the limit");
+  files.emplace_back(packed(BundleSection::regions, kLimit - 8192, count(0xffffffff)), "length");
+  std::string shape = count(1) + count(0) + count(kLimit / 2);
+  shape.resize(kLimit / 4, '\x03');
+  files.emplace_back(packed(BundleSection::shapes, kLimit / 4, shape), "length");
+  shape.replace(8, 4, count(kLimit / 4 - 12));
+  files.emplace_back(packed(BundleSection::shapes, kLimit / 4, shape),
+                     "records take more memory than the limit");
+  files.emplace_back(packed(BundleSection::limits, kLimit + 8, count(0)),
+                     "all sections but memory have more than");
+  for (const auto& [file, message] : files) {
+    CAPTURE(message);
+    CHECK(file.size() < 90'000);
+    const long peak = peak_mib(file, message);
+#ifndef __SANITIZE_ADDRESS__
+    CHECK(peak < 256);
+#endif
   }
 }
 

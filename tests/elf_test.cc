@@ -84,6 +84,12 @@ TEST_CASE("elf: a variable that reaches outside its section is refused") {
         "ELF image: variable v reaches outside kjudge_variables");
 }
 
+TEST_CASE("elf: names in messages are printable") {
+  CHECK(message_of(
+            make_elf(kElfCuda, {{".nv.global", SHT_NOBITS, "", 8}}, {{"\x1b[31m", 1, 4, 8}})) ==
+        "ELF image: variable ?[31m reaches outside .nv.global");
+}
+
 TEST_CASE("elf: what is no such image is refused") {
   CHECK(message_of("").find("header reaches past the end") != std::string::npos);
   CHECK(message_of(std::string(64, 'x')) == "ELF image: no ELF magic");

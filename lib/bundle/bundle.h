@@ -152,8 +152,9 @@ struct Bundle {
 // Bounds that a reader holds a bundle to before it allocates or loads anything.
 struct BundleLimits {
   std::uint64_t memory_bytes = std::uint64_t{1} << 40;  // of all regions together
-  std::uint64_t meta_bytes = std::uint64_t{1} << 30;    // all sections but memory, decompressed
-  std::uint32_t nodes = 1'000'000;                      // of all graphs together
+  // Of all sections but memory, decompressed; and as much again for the records made of them.
+  std::uint64_t meta_bytes = std::uint64_t{1} << 30;
+  std::uint32_t nodes = 1'000'000;  // of all graphs together
 };
 
 // Granularity of regions: what GPUs since Volta map.

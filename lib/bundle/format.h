@@ -154,6 +154,8 @@ class BundleEncoder {
   using Ref = const T&;
 
   const Bytes& bytes() const { return bytes_; }
+  // What a decoder will count against its limit.
+  std::uint64_t record_bytes() const { return record_bytes_; }
 
   template <Number T>
   void number(std::string_view, const T& value) {
@@ -175,6 +177,7 @@ class BundleEncoder {
             std::uint32_t most = UINT32_MAX) {
     KJ_CHECK(values.size() <= most);
     length(field, values.size());
+    record_bytes_ += values.size() * sizeof(T);
     for (const T& value : values) each(*this, value);
   }
 
@@ -189,17 +192,24 @@ class BundleEncoder {
   }
 
   Bytes bytes_;
+  std::uint64_t record_bytes_ = 0;
 };
 
-// Memory grows with the bytes that were really there, never with a count that they claim; nodes,
-// whose records can be shorter than what they become, have a limit of their own.
+// What is left of the limits, over all sections.
+struct BundleBudget {
+  std::uint64_t record_bytes = 0;
+  std::uint32_t nodes = 0;
+};
+
+// Memory grows with the bytes that were really there, never with a count that they claim. Records
+// can be larger than their bytes, and bytes can come from a small file: so they count too.
 class BundleDecoder {
  public:
   template <class T>
   using Ref = T&;
 
-  BundleDecoder(std::span<const std::byte> bytes, std::uint32_t node_limit)
-      : rest_(bytes), nodes_left_(node_limit) {}
+  BundleDecoder(std::span<const std::byte> bytes, BundleBudget& budget)
+      : rest_(bytes), budget_(budget) {}
 
   template <Number T>
   void number(std::string_view field, T& value) {
@@ -225,7 +235,7 @@ class BundleDecoder {
     }
     for (std::uint32_t i = 0; i < count; ++i) {
       within(field, i, [&] {
-        if constexpr (std::is_same_v<T, Node>) take_node();
+        charge(sizeof(T), std::is_same_v<T, Node> ? 1 : 0);
         each(*this, values.emplace_back());
       });
     }
@@ -254,13 +264,17 @@ class BundleDecoder {
     rest_ = rest_.subspan(size);
     return taken;
   }
-  void take_node() {
-    if (nodes_left_ == 0) throw Error(Fault::malformed, "more nodes than the limit");
-    --nodes_left_;
+  void charge(std::size_t bytes, std::uint32_t nodes) {
+    if (nodes > budget_.nodes) throw Error(Fault::malformed, "more nodes than the limit");
+    if (bytes > budget_.record_bytes) {
+      throw Error(Fault::malformed, "records take more memory than the limit");
+    }
+    budget_.nodes -= nodes;
+    budget_.record_bytes -= bytes;
   }
 
   std::span<const std::byte> rest_;
-  std::uint32_t nodes_left_;
+  BundleBudget& budget_;
 };
 
 // Most records of the lists whose records grow when they are read.

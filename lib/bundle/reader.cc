@@ -36,9 +36,10 @@ class BundleReader::Impl {
     within(name_, [&] {
       read_header();
       check_table(limits);
+      BundleBudget budget{limits.meta_bytes, limits.nodes};
       for (std::size_t i = 1; i < header_.table.size(); ++i) {
         const BundleEntry& entry = header_.table[i];
-        within(section_name(entry.kind), [&] { read_section(entry, limits); });
+        within(section_name(entry.kind), [&] { read_section(entry, budget); });
       }
       validate(bundle_, limits);
       within("section blocks", [&] { check_blocks(); });
@@ -147,7 +148,7 @@ class BundleReader::Impl {
     meta_left -= entry.size;
   }
 
-  void read_section(const BundleEntry& entry, const BundleLimits& limits) {
+  void read_section(const BundleEntry& entry, BundleBudget& budget) {
     Buffer stored(entry.stored);
     read_at(entry.offset, stored.span());
     if (xxh3(stored.span()) != entry.hash) malformed("does not match its hash");
@@ -157,7 +158,7 @@ class BundleReader::Impl {
       decompress(bytes, raw.span());
       bytes = raw.span();
     }
-    BundleDecoder decoder(bytes, limits.nodes);
+    BundleDecoder decoder(bytes, budget);
     section(decoder, entry.kind, bundle_, blocks_);
     decoder.finish();
   }

@@ -44,6 +44,7 @@ class BundleWriter::Impl {
   }
 
   void add_memory(const Region& region, const ReadMemory& read) {
+    KJ_CHECK(!temporary_.empty());
     KJ_CHECK(region.role == Role::state && region.size % kRegionGranule == 0);
     const auto index = static_cast<std::uint32_t>(added_.size());
     added_.push_back(region);
@@ -79,17 +80,18 @@ class BundleWriter::Impl {
     header.table[0] = {BundleSection::memory,       BundleCodec::stored,
                        sizeof(BundleHeader),        end_ - sizeof(BundleHeader),
                        end_ - sizeof(BundleHeader), 0};
-    std::uint64_t meta_bytes = 0;
+    std::uint64_t meta_bytes = 0, record_bytes = 0;
     for (std::uint32_t i = 1; i < kBundleSections; ++i) {
       const auto kind = static_cast<BundleSection>(i + 1);
       BundleEncoder encoder;
       section(encoder, kind, bundle, blocks_);
       header.table[i] = write_section(kind, encoder.bytes());
       meta_bytes += encoder.bytes().size();
+      record_bytes += encoder.record_bytes();
     }
-    if (meta_bytes > limits.meta_bytes) {
-      throw Error(Fault::bug, cat("bundle to write: ", meta_bytes,
-                                  " bytes besides memory, more than ", limits.meta_bytes));
+    if (std::max(meta_bytes, record_bytes) > limits.meta_bytes) {
+      throw Error(Fault::bug, cat("bundle to write: ", meta_bytes, " bytes besides memory, ",
+                                  record_bytes, " of records, more than ", limits.meta_bytes));
     }
     header.file_size = end_;
     const auto bytes = std::as_bytes(std::span(&header, 1));
