@@ -27,12 +27,16 @@ struct CaptureFailure {
   std::string message;
 };
 
-std::map<std::string, std::string> child_environment(const Driver& driver) {
+// `temporary`: what the contestant's processes leave there goes with the work folder.
+std::map<std::string, std::string> child_environment(const Driver& driver,
+                                                     const fs::path& temporary) {
   const fs::path library = library_directory();
   return {{"KJUDGE_DRIVER", std::string(name(driver.kind))},
           {"KJUDGE_DRIVER_LIBRARY", driver.library.string()},
           {"KJUDGE_LIBRARY_DIR", library.string()},
+          {"KJUDGE_INCLUDE_DIR", (library.parent_path().parent_path() / "include").string()},
           {"PYTHONDONTWRITEBYTECODE", "1"},
+          {"TMPDIR", temporary.string()},
           {"KERNELS_TOKEN", ""}};  // the contestant's own code must not need it: it is a secret
 }
 
@@ -48,7 +52,7 @@ void run_build(const Driver& driver, const Challenge& challenge, const fs::path&
   if (!fs::exists(script)) return;
   ChildOptions child;
   child.directory = folder;
-  child.environment = child_environment(driver);
+  child.environment = child_environment(driver, folder.parent_path() / "tmp");
   const bool executable =
       (fs::status(script).permissions() & fs::perms::owner_exec) != fs::perms::none;
   child.program = executable ? script : fs::path("/bin/sh");
@@ -97,6 +101,10 @@ CaptureStatus read_status(const CaptureFiles& files, const Finished& finished,
       throw CaptureFailure{Verdict::refused, cat("the capture's status file was tampered with (",
                                                  bad.what(), "); only kjudge may write it")};
     }
+  }
+  // capture.py ends so when it is at fault itself. A contestant who imitates that gains nothing.
+  if (exit.code == 1 && finished.output.find("harness/capture.py\", line") != std::string::npos) {
+    throw Error(Fault::host, cat("the capture process failed:\n", finished.output));
   }
   throw CaptureFailure{
       Verdict::runtime_error,
@@ -157,7 +165,7 @@ void run_capture(const Driver& driver, const Challenge& challenge, const Capture
   child.arguments = {"python3", (library / "harness" / "capture.py").string(),
                      files.request.string()};
   child.directory = files.submission.parent_path();
-  child.environment = child_environment(driver);
+  child.environment = child_environment(driver, files.request.parent_path() / "tmp");
   child.environment["LD_PRELOAD"] = recorder.string();
   child.environment["KJUDGE_RECORDER"] = recorder.string();
 
@@ -204,6 +212,7 @@ CaptureOutcome capture(const Driver& driver, const Challenge& challenge,
   const fs::path folder = work.path() / "submission";
   const CaptureFiles files{folder / cat(name(options.role), ".py"), work.path() / "request.json",
                            work.path() / "status.json", work.path() / "bundle.kjb"};
+  fs::create_directory(work.path() / "tmp");
   try {
     if (options.role == CaptureRole::submission) {
       try {

@@ -51,7 +51,7 @@ DeviceIdentity identify(const Driver& driver, int device) {
   }
   CUuuid uuid{};
   KJ_DRIVER(driver, cuDeviceGetUuid(&uuid, handle));
-  identity.name += " " + uuid_text(uuid);
+  identity.name = cat(identity.name, " ", uuid_text(uuid));
   identity.arch =
       cat("sm_", attribute(driver, handle, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
           attribute(driver, handle, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));

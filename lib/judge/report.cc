@@ -99,7 +99,7 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
       const std::string padding(widths[i] - columns(row[i]), ' ');
-      line += i == 0 ? row[i] + padding : "  " + padding + row[i];
+      line += i == 0 ? cat(row[i], padding) : cat("  ", padding, row[i]);
     }
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
@@ -112,7 +112,7 @@ std::string summary(const Evaluation& evaluation) {
   if (scored.ranked) {
     text += formatted(", %.3fx ", scored.speedup) + interval_text(scored.interval);
   } else if (!evaluation.message.empty()) {
-    text += ": " + printable(evaluation.message.substr(0, evaluation.message.find('\n')));
+    text += cat(": ", printable(evaluation.message.substr(0, evaluation.message.find('\n'))));
   }
   return text;
 }
@@ -144,7 +144,7 @@ std::string evaluation_table(const Evaluation& evaluation) {
     }
   }
   text += cat("verdict: ", name(evaluation.verdict));
-  if (!evaluation.message.empty()) text += ": " + printable(evaluation.message);
+  if (!evaluation.message.empty()) text += cat(": ", printable(evaluation.message));
   text += "\n";
   if (scored.ranked) {
     text += formatted("score: %.3fx ", scored.speedup) + interval_text(scored.interval) + "\n";
@@ -165,7 +165,7 @@ std::string evaluation_page(const Evaluation& evaluation) {
        {"method", cat(evaluation.method, ", kjudge ", evaluation.kjudge_version)},
        {"evaluation", evaluation.id},
        {"files", evaluation.submission_sha256}});
-  text += "\n" + evaluation_table(evaluation);
+  text += cat("\n", evaluation_table(evaluation));
   for (const ShapeFacts& shape : evaluation.shapes) {
     if (shape.failure) text += cat("  ", shape.name, ": ", failure_text(*shape.failure), "\n");
     int voids = 0;
@@ -174,13 +174,13 @@ std::string evaluation_page(const Evaluation& evaluation) {
     }
     if (voids > 0) text += cat("  ", shape.name, ": ", voids, " void pairs were taken again\n");
   }
-  if (!evaluation.log.empty()) text += "\nlog:\n" + indented(printable(evaluation.log), "  ");
+  if (!evaluation.log.empty()) text += cat("\nlog:\n", indented(printable(evaluation.log), "  "));
   if (!evaluation.phases.empty()) {
     std::vector<std::vector<std::string>> rows;
     for (const Phase& phase : evaluation.phases) {
-      rows.push_back({"  " + phase.name, formatted("%.3f s", phase.seconds)});
+      rows.push_back({cat("  ", phase.name), formatted("%.3f s", phase.seconds)});
     }
-    text += "\ntime by step:\n" + aligned(rows);
+    text += cat("\ntime by step:\n", aligned(rows));
   }
   return text;
 }
