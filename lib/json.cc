@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "json.h"
 
+#include <regex.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <unordered_set>
 
 namespace kjudge {
@@ -417,14 +419,19 @@ Kind<std::string> line_kind(std::size_t least, std::size_t limit) {
 }
 
 Kind<std::string> matching_kind(std::string what, std::string pattern) {
-  // std::regex recurses by the length of its input: bounded first.
   constexpr std::size_t kLimit = 200;
-  return string_kind(
-      std::move(what),
-      [regex = std::regex(pattern)](const std::string& text) {
-        return text.size() <= kLimit && std::regex_match(text, regex);
-      },
-      {{"pattern", Json{cat("^(", pattern, ")$")}}, {"maxLength", Json{std::int64_t{kLimit}}}});
+  const std::string whole = cat("^(", pattern, ")$");
+  const std::shared_ptr<regex_t> regex(new regex_t{}, [](regex_t* compiled) {
+    ::regfree(compiled);
+    delete compiled;
+  });
+  KJ_CHECK(::regcomp(regex.get(), whole.c_str(), REG_EXTENDED | REG_NOSUB) == 0);
+  return string_kind(std::move(what),
+                     [regex](const std::string& text) {
+                       return text.size() <= kLimit && text.find('\0') == text.npos &&
+                              ::regexec(regex.get(), text.c_str(), 0, nullptr, 0) == 0;
+                     },
+                     {{"pattern", Json{whole}}, {"maxLength", Json{std::int64_t{kLimit}}}});
 }
 
 }  // namespace kjudge

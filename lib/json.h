@@ -119,7 +119,8 @@ Kind<double> any_number_kind();
 Kind<std::string> text_kind(std::size_t limit = 1 << 20);
 // One line without control characters, `least` to `limit` bytes.
 Kind<std::string> line_kind(std::size_t least = 0, std::size_t limit = 1000);
-// What the whole of an ECMAScript `pattern` matches, up to 200 bytes; `what` says it in words.
+// What the whole of `pattern` matches, up to 200 bytes; `what` says it in words. A POSIX extended
+// regular expression that means the same in a JSON Schema.
 Kind<std::string> matching_kind(std::string what, std::string pattern);
 
 template <class T>

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -120,6 +121,23 @@ class Faults {
 
 inline int try_every_fault(const Json& right, std::function<void(const Json&)> read, Rules rules) {
   return Faults(right, std::move(read), std::move(rules)).run();
+}
+
+// Names of the fields of a schema's tables: members that carry a description.
+inline void collect_fields(const Json& schema, std::set<std::string>& names) {
+  if (const auto* list = std::get_if<Json::List>(&schema.value)) {
+    for (const Json& item : *list) collect_fields(item, names);
+  }
+  if (const auto* object = std::get_if<Json::Object>(&schema.value)) {
+    for (const JsonMember& member : *object) {
+      const auto* parts = std::get_if<Json::Object>(&member.value.value);
+      if (parts != nullptr && !parts->empty() && parts->front().name == "description" &&
+          std::holds_alternative<std::string>(parts->front().value.value)) {
+        names.insert(member.name);
+      }
+      collect_fields(member.value, names);
+    }
+  }
 }
 
 }  // namespace kjudge::json_faults

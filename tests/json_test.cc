@@ -245,6 +245,10 @@ TEST_CASE("errors name file, field, what was expected and what was found") {
   CHECK(thing_error("[]") == "f.json: expected an object, found a list");
   CHECK(thing_error("{\"format\": \"thing/1\"}") ==
         "f.json: field \"label\" is missing; expected small letters");
+  for (std::string_view label : {"", "a\\u0000", "a\\n", "A"}) {
+    CHECK(thing_error(cat("{\"format\": \"thing/1\", \"label\": \"", label, "\"}"))
+              .starts_with("f.json: label: expected small letters, found "));
+  }
   const std::string long_label(100, 'Z');
   CHECK(thing_error(cat("{\"format\": \"thing/1\", \"label\": \"", long_label, "\"}")) ==
         cat("f.json: label: expected small letters, found \"", std::string(60, 'Z'), "\"..."));

@@ -250,7 +250,7 @@ const FieldTable<ChallengeFile>& challenge_table() {
                 "whether caches hold the inputs when a replay starts"),
        optional("compiler_flags", &File::compiler_flags,
                 list_kind(matching_kind("a compiler flag that begins with \"-\", without blanks",
-                                        "-[^\\s]+"),
+                                        "-[!-~]+"),
                           0, 100),
                 "that a contestant may choose"),
        optional("limits", &File::limits, object_kind(limits_table()), "each has its verdict"),
