@@ -14,7 +14,7 @@ namespace kjudge {
 namespace {
 
 // Runs `body` with the driver and what was observed so far. A failure becomes the code that the
-// driver would give, and the first message is kept: the contestant sees only the code.
+// driver would give, and the message is kept: the contestant sees only the code.
 template <class Entry, class Body>
 CUresult hooked(Entry HookedEntries::*entry, Body body) {
   const Watched* watched = kjudge::watched();
@@ -35,7 +35,7 @@ CUresult hooked(Entry HookedEntries::*entry, Body body) {
   }
   try {
     const std::lock_guard lock(observed.mutex);
-    if (!observed.call_failure) observed.call_failure = {result, message};
+    observed.call_failure = {result, message};
   } catch (...) {
   }
   return result;
@@ -79,7 +79,9 @@ CUresult load_image(Entry HookedEntries::*entry, const void* image, bool library
   return hooked(entry, [&](const Watched&, Observed& observed, auto real) {
     const void* handle = nullptr;
     const CUresult result = call(real, &handle);
-    if (result == CUDA_SUCCESS) observed.modules.loaded(handle, copy_image(image), library);
+    if (result == CUDA_SUCCESS) {
+      if (auto copy = copy_image(image)) observed.modules.loaded(handle, std::move(*copy), library);
+    }
     return result;
   });
 }

@@ -73,10 +73,11 @@ void RecordedMemory::check_limit(const char* call, std::uint64_t bytes) const {
 }
 
 void RecordedMemory::check_limit_locked(const char* call, std::uint64_t bytes) const {
-  if (limit_ == 0 || (bytes <= limit_ && bytes_ <= limit_ - bytes)) return;
+  const std::uint64_t size = round_up(bytes, kRegionGranule);
+  if (limit_ == 0 || (size <= limit_ && bytes_ <= limit_ - size)) return;
   fail(CUDA_ERROR_OUT_OF_MEMORY,
        cat(call, " of ", bytes, " bytes: ", bytes_, " bytes of device memory are in use, and ",
-           limit_, " are allowed"));
+           limit_, " are allowed (allocations count in steps of ", kRegionGranule, ")"));
 }
 
 void RecordedMemory::add_bytes(std::uint64_t bytes) {
@@ -90,7 +91,7 @@ std::uint64_t RecordedMemory::allocate(const char* call, std::uint64_t bytes, Ro
   if (bytes > kArenaSize) fail(CUDA_ERROR_OUT_OF_MEMORY, cat(call, " of ", bytes, " bytes"));
   const int device = current_device();
   const std::uint64_t size = round_up(bytes, kRegionGranule);
-  check_limit_locked(call, size);
+  check_limit_locked(call, bytes);
 
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;

@@ -34,7 +34,7 @@ Bytes copy(const void* from, std::size_t size) {
 
 }  // namespace
 
-Bytes copy_image(const void* image) {
+std::optional<Bytes> copy_image(const void* image) {
   std::uint32_t magic;
   std::memcpy(&magic, image, sizeof(magic));
   if (magic == kFatbinWrapper) {
@@ -48,12 +48,10 @@ Bytes copy_image(const void* image) {
     return copy(image, header.header_bytes + header.payload_bytes);
   }
   if (is_elf(image)) return copy(image, elf_size(image));
-  // PTX is text that ends with a zero byte.
+  // PTX is text that ends with a zero byte, and starts with a comment or a directive.
   const char first = *static_cast<const char*>(image);
-  if (first == '/' || first == '.' || first == '\n' || first == ' ') {
-    return copy(image, std::strlen(static_cast<const char*>(image)) + 1);
-  }
-  throw Error(Fault::submission, "module image is no ELF, fat binary or PTX");
+  if (std::strchr("/. \n\r\t", first) == nullptr || first == 0) return std::nullopt;
+  return copy(image, std::strlen(static_cast<const char*>(image)) + 1);
 }
 
 void RecordedModules::loaded(const void* handle, Bytes image, bool library) {

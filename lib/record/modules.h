@@ -14,8 +14,8 @@
 namespace kjudge {
 
 // Bytes of a module image known by its address only, as the load calls get it: an ELF image, a fat
-// binary with or without its wrapper, or PTX text. Fault::submission for anything else.
-Bytes copy_image(const void* image);
+// binary with or without its wrapper, or PTX text; nullopt for anything else.
+std::optional<Bytes> copy_image(const void* image);
 
 // What was set for a function or kernel; the driver cannot be asked whether something was set, and
 // setting a default is not the same as leaving it (an unset carve-out reads 0 and costs up to 3x

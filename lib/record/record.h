@@ -66,16 +66,16 @@ struct kjudge_record_seconds {
 // appears only when all of it is written.
 int kjudge_record_write(const char* path, const struct kjudge_record_seconds* seconds);
 
-// Of the last call that failed, or, where the process itself met an error first (a contestant's
-// allocation that did not fit raises in his code), of the first call into the driver that the
-// recorder had to refuse. Strings live until the next call. Fields are "" when there is none.
+// Strings live until the next call; "" where there is none.
 struct kjudge_record_failed {
   const char* verdict;  // "refused", "out_of_memory", "gpu_fault", "runtime_error", "judge_error"
   const char* rule;     // see lib/record/rules.h
   const char* message;
 };
+// Of the last function of this API.
 void kjudge_record_failure(struct kjudge_record_failed* failure);
-// Only the second kind: what a call of the contestant's met.
+// Of the last driver call of the contestant's that the recorder had to fail, such as an allocation
+// over the limit: the driver's code alone does not say that.
 void kjudge_record_call_failure(struct kjudge_record_failed* failure);
 
 // Highest device memory in use so far.

@@ -124,24 +124,21 @@ void Recording::fill(std::string_view name, FillKind kind, double a, double b) {
   RecordedTensor& filled = tensor(name);
   KJ_CHECK(filled.role != Role::output);
   filled.fill = {true, kind, a, b};
-  make_inputs(shape());
+  make_input(shape(), filled);
+  KJ_DRIVER(driver_, cuCtxSynchronize());
   filled.filled_hash = hash(filled.address, tensor_bytes(filled));
 }
 
-void Recording::make_inputs(const RecordedShape& shape) const {
-  for (const RecordedTensor& tensor : shape.tensors) {
-    if (!tensor.fill.given) continue;
-    FillParams params{};
-    params.address = tensor.address;
-    params.count = static_cast<std::uint64_t>(element_count(tensor.spec.dims));
-    params.key = made_up_key(options_.seed, shape.name, tensor.spec.name);
-    params.a = tensor.fill.a;
-    params.b = tensor.fill.b;
-    params.kind = tensor.fill.kind;
-    params.dtype = static_cast<std::uint32_t>(tensor.spec.dtype);
-    kernels_->fill(nullptr, params);
-  }
-  KJ_DRIVER(driver_, cuCtxSynchronize());
+void Recording::make_input(const RecordedShape& shape, const RecordedTensor& tensor) const {
+  FillParams params{};
+  params.address = tensor.address;
+  params.count = static_cast<std::uint64_t>(element_count(tensor.spec.dims));
+  params.key = made_up_key(options_.seed, shape.name, tensor.spec.name);
+  params.a = tensor.fill.a;
+  params.b = tensor.fill.b;
+  params.kind = tensor.fill.kind;
+  params.dtype = static_cast<std::uint32_t>(tensor.spec.dtype);
+  kernels_->fill(nullptr, params);
 }
 
 void Recording::poison_outputs(const RecordedShape& shape) const {
@@ -155,7 +152,6 @@ void Recording::poison_outputs(const RecordedShape& shape) const {
     params.dtype = static_cast<std::uint32_t>(DType::uint8);
     kernels_->fill(nullptr, params);
   }
-  KJ_DRIVER(driver_, cuCtxSynchronize());
 }
 
 std::uint64_t Recording::hash(std::uint64_t address, std::uint64_t bytes) const {
@@ -284,6 +280,7 @@ void Recording::returned(std::string_view name, std::uint64_t address) {
                   cat(what, " has ", bytes, " bytes at byte ", address - allocation->address,
                       " of an allocation of ", allocation->requested));
   }
+  memory.set_role(output.address, Role::state);  // what it was given is scratch now
   memory.set_role(allocation->address, Role::output);
   output.address = address;
 }
@@ -432,8 +429,11 @@ Bundle Recording::describe(const std::vector<std::size_t>& used,
 }
 
 std::vector<std::uint64_t> Recording::replay(const RecordedShape& shape) const {
-  make_inputs(shape);
+  for (const RecordedTensor& tensor : shape.tensors) {
+    if (tensor.fill.given) make_input(shape, tensor);
+  }
   poison_outputs(shape);
+  KJ_DRIVER(driver_, cuCtxSynchronize());
   CUgraphExec exec = nullptr;
   KJ_DRIVER(driver_, cuGraphInstantiateWithFlags(&exec, shape.captured, 0));
   const std::unique_ptr<CUgraphExec_st, CUresult (*)(CUgraphExec)> owner(

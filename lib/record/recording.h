@@ -48,7 +48,7 @@ class Recording {
 
   RecordedShape& shape();
   RecordedTensor& tensor(std::string_view name);
-  void make_inputs(const RecordedShape& shape) const;
+  void make_input(const RecordedShape& shape, const RecordedTensor& tensor) const;
   void poison_outputs(const RecordedShape& shape) const;
   std::uint64_t hash(std::uint64_t address, std::uint64_t bytes) const;
   void check_inputs_unchanged() const;

@@ -51,7 +51,7 @@ struct Observed {
 
   std::mutex mutex;
   std::map<int, std::uint64_t> limits;  // cuCtxSetLimit
-  // First call that the recorder had to fail: what the contestant's exception comes from.
+  // Last call that the recorder had to fail: what the contestant's exception comes from.
   struct CallFailure {
     CUresult result;
     std::string message;

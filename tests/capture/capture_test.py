@@ -158,7 +158,7 @@ def prepare(ctx):
 def kernel_fn(state, inputs, outputs):
     kernels["scale_by_counter"].launch(4, 1, outputs.y, inputs.x, state, inputs.n)
 """, shapes=[shape(), shape("b", 77)]).dump() for _ in range(2)]
-        lines = [[line for line in dump.splitlines() if "_s " not in line] for dump in dumps]
+        lines = [[line for line in dump.splitlines() if "import" not in line] for dump in dumps]
         self.assertEqual(*lines)
 
     def test_returned_outputs(self):
@@ -237,7 +237,30 @@ def kernel_fn(state, inputs, outputs):
         changed = self.accepted(SCALE.replace("def kernel_fn", """
 kernels["scale"].set_attribute(8, 4096)
 def kernel_fn""")).dump()
-        self.assertNotEqual(plain.count("attribute"), changed.count("attribute"))
+        self.assertNotIn("function max_dynamic_shared_size_bytes", plain)
+        self.assertIn("function max_dynamic_shared_size_bytes: 4096", changed)
+
+    def test_settings_that_the_driver_cannot_be_asked_for(self):
+        dump = self.accepted(PRELUDE + """
+def prepare(ctx):
+    driver.call("cuFuncSetCacheConfig", ctypes.c_void_p(kernels["scale"].handle), ctypes.c_int(1))
+    driver.call("cuCtxSetLimit", ctypes.c_int(0), ctypes.c_size_t(8192))
+
+def kernel_fn(state, inputs, outputs):
+    kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)
+    kernels["add"].launch(4, 1, outputs.y, outputs.y, inputs.x, inputs.n)
+""").dump()
+        self.assertEqual(dump.count("cache_config 1"), 1)
+        self.assertIn("stack_size", dump)
+
+    def test_a_given_output_may_be_scratch(self):
+        self.accepted(PRELUDE + """
+def kernel_fn(state, inputs, outputs):
+    y = driver.empty(inputs.n)
+    kernels["scale"].launch(4, 1, outputs.y, inputs.x, 2.0, inputs.n)
+    kernels["scale"].launch(4, 1, y, outputs.y, 2.0, inputs.n)
+    return y
+""", shapes=[shape(), shape("b", 5)]).dump()
 
     def test_threads_that_allocate(self):
         self.accepted(PRELUDE + """
@@ -638,7 +661,7 @@ import driver
 def prepare(ctx):
     driver.build("bad.c")
 def kernel_fn(state, inputs, outputs): pass
-""", "prepare", "bad.c", "nonsense", files={"bad.c": "nonsense;\n"})
+""", "prepare", "bad.c", "nonsense", files={"bad.c": "nonsense nonsense;\n"})
         self.assertIn("in prepare", outcome.traceback)
 
     def test_wrong_arguments(self):
