@@ -56,26 +56,34 @@ def short_traceback(error):
     return "".join(told.format()).rstrip(), place
 
 
+def words_of(error):
+    try:
+        return str(error) or type(error).__name__
+    except Exception:  # its __str__ is the contestant's
+        return type(error).__name__
+
+
 def blame(error, step, recorder):
     """What an exception that left the contestant's code says about it."""
     trace, place = short_traceback(error)
+    words = words_of(error)
     if isinstance(error, driver.BuildError):
-        return Stopped("build_error", "%s: %s" % (step, error), trace=trace)
+        return Stopped("build_error", "%s: %s" % (step, words), trace=trace)
     result = getattr(error, "result", None) if isinstance(error, driver.DriverError) else None
     met = recorder.call_failure()
     out_of_memory = result == OUT_OF_MEMORY or "OutOfMemory" in type(error).__name__
     if out_of_memory and met is not None and met.verdict == "out_of_memory":
         return Stopped("out_of_memory", "%s: %s" % (step, met.message), trace=trace)
     if out_of_memory or isinstance(error, MemoryError):
-        return Stopped("out_of_memory", "%s: %s%s" % (step, error or "MemoryError", place), trace=trace)
+        return Stopped("out_of_memory", "%s: %s%s" % (step, words, place), trace=trace)
     if result in FAULTS:
-        return Stopped("gpu_fault", "%s: a kernel failed: %s%s" % (step, error, place), trace=trace)
+        return Stopped("gpu_fault", "%s: a kernel failed: %s%s" % (step, words, place), trace=trace)
     if isinstance(error, ContractError):
-        return Stopped("runtime_error", "%s: %s" % (step, error))
+        return Stopped("runtime_error", "%s: %s" % (step, words))
     if isinstance(error, SystemExit):
         return Stopped("runtime_error", "%s ends the process (sys.exit)%s; return instead" %
                        (step, place), trace=trace)
-    return Stopped("runtime_error", "%s raised %s: %s%s" % (step, type(error).__name__, error, place),
+    return Stopped("runtime_error", "%s raised %s: %s%s" % (step, type(error).__name__, words, place),
                    trace=trace)
 
 
@@ -248,15 +256,19 @@ def torch_stream(stream):
     return torch.cuda.stream(torch.cuda.ExternalStream(stream.handle))
 
 
-def printable(text):
-    """Text as status files hold it: UTF-8 without control characters but line ends and tabs."""
+def printable(text, limit):
+    """Text as status files hold it: UTF-8 without control characters but line ends and tabs, its
+    middle left out where it is long."""
+    if len(text) > limit:
+        text = text[:limit // 2] + "\n[...]\n" + text[-limit // 2:]
     text = text.encode("utf-8", "replace").decode("utf-8")
     return "".join(c if c in "\n\t" or c.isprintable() else "\ufffd" for c in text)
 
 
 def write_status(path, verdict, rule, message, trace, seconds):
     status = {"format": "kjudge-capture-status/1", "verdict": verdict, "rule": rule,
-              "message": printable(message), "traceback": printable(trace), "seconds": seconds}
+              "message": printable(message, 8192), "traceback": printable(trace, 65536),
+              "seconds": seconds}
     temporary = path + ".tmp"
     with open(temporary, "w", encoding="utf-8") as file:
         json.dump(status, file)

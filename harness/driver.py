@@ -84,6 +84,7 @@ _SIGNATURES = {
     "cuStreamCreateWithPriority": [POINTER(c_void_p), c_uint, c_int],
     "cuStreamDestroy_v2": [c_void_p],
     "cuStreamSynchronize": [c_void_p],
+    "cuStreamIsCapturing": [c_void_p, POINTER(c_int)],
     "cuStreamWaitEvent": [c_void_p, c_void_p, c_uint],
     "cuEventCreate": [POINTER(c_void_p), c_uint],
     "cuEventDestroy_v2": [c_void_p],
@@ -458,8 +459,8 @@ def _stream_handle(stream):
 def copy(destination, source, stream=None):
     """Copies source to destination, in order on a stream.
 
-    Both are arrays of as many bytes, or one is bytes-like host memory (HostMemory, bytearray,
-    bytes): such a copy is never part of a kernel_fn that is judged.
+    Both are arrays of as many bytes, or one is host memory: HostMemory, or anything bytes-like, for
+    which the call waits. A kernel_fn that copies from or to the host is refused.
     """
     handle = _stream_handle(stream)
     if isinstance(destination, Array) and isinstance(source, Array):
@@ -468,15 +469,35 @@ def copy(destination, source, stream=None):
         if source.nbytes:
             call("cuMemcpyDtoDAsync_v2", destination.address, source.address, source.nbytes, handle)
     elif isinstance(destination, Array):
-        view = source if isinstance(source, HostMemory) else HostMemory.of(source)
+        view = _host_view(source)
         if view.nbytes != destination.nbytes:
             raise ValueError("%d bytes to %d" % (view.nbytes, destination.nbytes))
         call("cuMemcpyHtoDAsync_v2", destination.address, view.address, view.nbytes, handle)
+        _wait_unless_pinned(view, source, handle)
     else:
-        view = destination if isinstance(destination, HostMemory) else HostMemory.of(destination)
+        view = _host_view(destination)
         if view.nbytes != source.nbytes:
             raise ValueError("%d bytes to %d" % (source.nbytes, view.nbytes))
         call("cuMemcpyDtoHAsync_v2", view.address, source.address, view.nbytes, handle)
+        _wait_unless_pinned(view, destination, handle)
+
+
+_captured_views = []
+
+
+def _host_view(memory):
+    return memory if isinstance(memory, HostMemory) else HostMemory.of(memory)
+
+
+def _wait_unless_pinned(view, memory, stream):
+    if view is memory:
+        return
+    capturing = c_int()
+    call("cuStreamIsCapturing", stream, byref(capturing))
+    if capturing.value:
+        _captured_views.append(view)  # the graph copies from it
+    else:
+        call("cuStreamSynchronize", stream)
 
 
 def fill_bytes(array_, value, stream=None):
@@ -499,7 +520,7 @@ class HostMemory:
 
     @classmethod
     def of(cls, data):
-        """A view of bytes-like memory, which must outlive the copies made of it."""
+        """A view of bytes-like memory; of bytes a copy."""
         view = cls.__new__(cls)
         view._owned = False
         view.nbytes = memoryview(data).nbytes

@@ -677,6 +677,22 @@ def kernel_fn(state, inputs, outputs): pass
                 self.fails("runtime_error", PRELUDE + "def kernel_fn(state, inputs, outputs):\n"
                            "    kernels['scale'].launch(1, 1, %s)\n" % arguments, *words)
 
+    def test_exceptions_that_cannot_be_told(self):
+        outcome = self.fails("runtime_error", """
+class Odd(Exception):
+    def __str__(self): raise ValueError
+def prepare(ctx):
+    raise Odd()
+def kernel_fn(state, inputs, outputs): pass
+""", "prepare raised Odd")
+        self.assertIn("in prepare", outcome.traceback)
+        outcome = self.fails("runtime_error", """
+def prepare(ctx):
+    raise ValueError("\\0\\ud800" + "long" * 100000)
+def kernel_fn(state, inputs, outputs): pass
+""", "prepare raised ValueError")
+        self.assertLess(len(outcome.message) + len(outcome.traceback), 100000)
+
     def test_harness_failure_is_no_verdict(self):
         outcome = self.capture(SCALE, shapes=[shape(outputs=[{"name": "y", "dtype": "complex64",
                                                               "dims": [3]}])])
