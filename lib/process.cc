@@ -14,7 +14,6 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/process/v2/environment.hpp>
-#include <boost/process/v2/posix/bind_fd.hpp>
 #include <boost/process/v2/posix/default_launcher.hpp>
 #include <boost/process/v2/process.hpp>
 #include <boost/process/v2/src.hpp>
@@ -43,6 +42,29 @@ struct OwnGroupThatDiesWithUs {
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    return {};
+  }
+};
+
+// What Boost's bind_fd does: in 1.81 its on_setup returns nothing, which is undefined and crashes
+// at -O3.
+struct OtherDescriptors {
+  std::vector<std::pair<int, int>> wanted;  // (ours, theirs)
+
+  template <class Launcher>
+  process::error_code on_setup(Launcher& launcher, const process::filesystem::path&,
+                               const char* const*&) {
+    for (const auto& [ours, theirs] : wanted) launcher.fd_whitelist.push_back(theirs);
+    return {};
+  }
+  template <class Launcher>
+  process::error_code on_exec_setup(Launcher&, const process::filesystem::path&,
+                                    const char* const*&) {
+    // By way of high numbers, so that none is overwritten before it has been copied.
+    for (auto& [ours, theirs] : wanted) ours = ::fcntl(ours, F_DUPFD_CLOEXEC, 64);
+    for (const auto& [ours, theirs] : wanted) {
+      if (::dup2(ours, theirs) < 0) return {errno, boost::system::system_category()};
+    }
     return {};
   }
 };
@@ -100,12 +122,12 @@ Child::Child(const ChildOptions& options) {
   if (!null.valid()) throw_errno("/dev/null");
 
   std::array<int, 3> standard = {null.get(), STDOUT_FILENO, STDERR_FILENO};
-  std::vector<process::posix::bind_fd> others;
+  OtherDescriptors others;
   for (const auto& [ours, theirs] : options.descriptors) {
     if (theirs < 3) {
       standard[static_cast<std::size_t>(theirs)] = ours;
     } else {
-      others.emplace_back(theirs, ours);
+      others.wanted.emplace_back(ours, theirs);
     }
   }
   process::error_code error;
@@ -120,11 +142,8 @@ Child::Child(const ChildOptions& options) {
   process::process_start_dir start(directory);
   process::process_environment env(environment);
   const boost::asio::any_io_executor executor = context.get_executor();
-  KJ_CHECK(others.size() <= 1);  // one socket is all that a worker needs
-  auto started = others.empty() ? launcher(executor, error, program, options.arguments, stdio,
-                                           start, env, group)
-                                : launcher(executor, error, program, options.arguments, stdio,
-                                           start, env, group, others.front());
+  auto started =
+      launcher(executor, error, program, options.arguments, stdio, start, env, others, group);
   if (error) {
     throw Error(Fault::host, cat(options.program.string(), ": cannot start: ", error.message()));
   }

@@ -73,3 +73,29 @@ TEST_CASE("a program that is not there is an error that names it") {
   options.program = "/nowhere/program";
   CHECK_THROWS_WITH_AS(Child{options}, doctest::Contains("/nowhere/program"), Error);
 }
+
+// Boost 1.81's bind_fd crashed every optimized build that gave a child more than 0 to 2.
+TEST_CASE(
+    "descriptors go to the child under the numbers asked for, the same and swapped ones too") {
+  int first[2], second[2];
+  REQUIRE(::pipe(first) == 0);
+  REQUIRE(::pipe(second) == 0);
+  const Fd read_first(first[0]), write_first(first[1]), read_second(second[0]),
+      write_second(second[1]);
+  const std::string one = std::to_string(write_first.get()),
+                    two = std::to_string(write_second.get());
+  ChildOptions options;
+  options.program = "/bin/bash";
+  options.arguments = {"-c", cat("echo a >&", one, "; echo b >&", two, "; echo c >&9")};
+  options.descriptors = {{write_first.get(), write_second.get()},
+                         {write_second.get(), write_first.get()},
+                         {write_first.get(), 9}};
+  const auto finished = run_to_end(options, 20s, 1 << 16);
+  REQUIRE(finished.status);
+  CHECK(finished.status->ok());
+  char text[16] = {};
+  CHECK(::read(read_first.get(), text, sizeof text - 1) == 4);
+  CHECK(std::string(text) == "b\nc\n");
+  CHECK(::read(read_second.get(), text, sizeof text - 1) == 2);
+  CHECK(std::string(text).substr(0, 2) == "a\n");
+}
