@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
-#include <set>
 
 namespace kjudge {
 namespace {
@@ -109,12 +108,10 @@ std::vector<ShapeTensors> tensors_by_shape(const Bundle& bundle) {
   for (std::size_t i = 0; i < bundle.tensors.size(); ++i) {
     const Tensor& tensor = bundle.tensors[i];
     ShapeTensors& shape = shapes.at(tensor.shape);
-    if (tensor.role != Role::output) {
-      shape.inputs.push_back(i);
-      continue;
-    }
+    if (tensor.role != Role::output) shape.inputs.push_back(i);
+    if (tensor.role == Role::input) continue;
     const auto size = static_cast<std::uint64_t>(size_bytes(tensor.spec));
-    shape.outputs.push_back({i, shape.transfer_bytes, size});
+    shape.written.push_back({i, shape.transfer_bytes, size});
     shape.transfer_bytes +=
         (size + kTransferAlignment - 1) / kTransferAlignment * kTransferAlignment;
   }
@@ -158,15 +155,30 @@ Rebuild::Rebuild(DeviceSide& device, const Bundle& bundle, const std::vector<Sha
   }
   map_memory(shared);
   load_modules();
-  for (const CapturedShape& shape : bundle.shapes) {
+  for (std::size_t i = 0; i < bundle.shapes.size(); ++i) {
+    // What nobody replays lacks its inputs, and the driver takes no copy from nowhere.
+    if (!has_inputs(i)) {
+      execs_.emplace_back(driver_, nullptr);
+      continue;
+    }
     try {
-      execs_.push_back(build(shape.graph));
+      execs_.push_back(build(bundle.shapes[i].graph));
     } catch (Error& error) {
-      error.context(cat("shape ", shape.name));
+      error.context(cat("shape ", bundle.shapes[i].name));
       throw;
     }
   }
   KJ_DRIVER(driver_, cuStreamSynchronize(stream_));
+  for (const std::size_t region : hidden_) {
+    device_.arena.set_access(bundle_.regions[region].address, Access::none);
+  }
+}
+
+bool Rebuild::has_inputs(std::size_t shape) const {
+  return std::all_of(tensors_[shape].inputs.begin(), tensors_[shape].inputs.end(),
+                     [&](std::size_t input) {
+                       return given_.contains(region_of(bundle_, bundle_.tensors[input].address));
+                     });
 }
 
 void Rebuild::map_memory(const std::vector<SharedMemory>& shared) {
@@ -175,6 +187,7 @@ void Rebuild::map_memory(const std::vector<SharedMemory>& shared) {
     KJ_CHECK(memory.region < given.size() && given[memory.region] == nullptr);
     KJ_CHECK(memory.memory->size() == bundle_.regions[memory.region].size);
     given[memory.region] = &memory;
+    given_.insert(memory.region);
   }
   for (std::size_t i = 0; i < bundle_.regions.size(); ++i) {
     const Region& region = bundle_.regions[i];
@@ -187,12 +200,8 @@ void Rebuild::map_memory(const std::vector<SharedMemory>& shared) {
     if (region.role == Role::inout && theirs == nullptr) continue;
     KJ_CHECK(region.role != Role::state || theirs != nullptr);
     own_.push_back(DeviceMemory::create(driver_, device_.number, region.size));
-    if (region.role == Role::state) {
-      device_.arena.map(region.address, own_.back(), Access::read_write);
-    } else {
-      device_.arena.map(region.address, own_.back(), Access::none);
-      hidden_.push_back(i);
-    }
+    device_.arena.map(region.address, own_.back(), Access::read_write);
+    if (region.role != Role::state) hidden_.push_back(i);
     if (theirs != nullptr) {
       sources_.emplace(i, Mapping(driver_, device_.number, *theirs, Access::read));
     }
@@ -322,7 +331,7 @@ void Rebuild::select(std::size_t shape) {
   if (shape == selected_) return;
   KJ_DRIVER(driver_, cuStreamSynchronize(stream_));
   std::set<std::size_t> used;
-  for (const ShapeTensors::Output& output : tensors_[shape].outputs) {
+  for (const ShapeTensors::Written& output : tensors_[shape].written) {
     used.insert(region_of(bundle_, bundle_.tensors[output.tensor].address));
   }
   for (const std::size_t input : tensors_[shape].inputs) {
@@ -362,17 +371,18 @@ void Rebuild::poison(std::size_t shape, std::uint64_t poison) {
     std::uint64_t begin, end;
   };
   std::map<std::size_t, std::vector<Span>> written;
-  const auto& outputs = tensors_[shape].outputs;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const Tensor& tensor = bundle_.tensors[outputs[i].tensor];
+  const auto& tensors = tensors_[shape].written;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& tensor = bundle_.tensors[tensors[i].tensor];
+    if (tensor.role != Role::output) continue;
     FillParams fill{};
     fill.address = tensor.address;
-    fill.count = outputs[i].size_bytes;
+    fill.count = tensors[i].size_bytes;
     fill.key = poison_key(poison, i);
     fill.kind = fill_bits;
     device_.kernels.fill(stream_, fill);
     written[region_of(bundle_, tensor.address)].push_back(
-        {tensor.address, tensor.address + outputs[i].size_bytes});
+        {tensor.address, tensor.address + tensors[i].size_bytes});
   }
   for (auto& [index, spans] : written) {
     const Region& region = bundle_.regions[index];
@@ -401,8 +411,8 @@ void Rebuild::read_memory(std::size_t shape, std::uint64_t sink) {
   }
 }
 
-void Rebuild::copy_outputs(std::size_t shape, std::uint64_t to) {
-  for (const ShapeTensors::Output& output : tensors_[shape].outputs) {
+void Rebuild::copy_written(std::size_t shape, std::uint64_t to) {
+  for (const ShapeTensors::Written& output : tensors_[shape].written) {
     if (output.size_bytes == 0) continue;
     KJ_DRIVER(driver_, cuMemcpyDtoDAsync(to + output.offset, bundle_.tensors[output.tensor].address,
                                          output.size_bytes, stream_));

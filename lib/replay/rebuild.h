@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,13 +31,13 @@ struct SharedMemory {
 // Which tensors of a bundle belong to one of its shapes, and where a replay's outputs go in a
 // transfer buffer. Both sides of the protocol derive it from the same bundle.
 struct ShapeTensors {
-  struct Output {
+  struct Written {
     std::size_t tensor = 0;    // index into Bundle::tensors
     std::uint64_t offset = 0;  // in the transfer buffer
     std::uint64_t size_bytes = 0;
   };
   std::vector<std::size_t> inputs;  // and inouts; indices into Bundle::tensors
-  std::vector<Output> outputs;      // in the order of Bundle::tensors
+  std::vector<Written> written;     // outputs and inouts, in the order of Bundle::tensors
   std::uint64_t transfer_bytes = 0;
 };
 std::vector<ShapeTensors> tensors_by_shape(const Bundle& bundle);
@@ -64,7 +65,7 @@ class Rebuild {
   // Reads inputs and state, as a hot cache would have seen them.
   void read_memory(std::size_t shape, std::uint64_t sink);
   CUgraphExec exec(std::size_t shape) const { return execs_[shape].get(); }
-  void copy_outputs(std::size_t shape, std::uint64_t to);
+  void copy_written(std::size_t shape, std::uint64_t to);
   const ShapeTensors& tensors(std::size_t shape) const { return tensors_[shape]; }
 
  private:
@@ -88,6 +89,7 @@ class Rebuild {
   };
 
   void map_memory(const std::vector<SharedMemory>& shared);
+  bool has_inputs(std::size_t shape) const;
   void load_modules();
   CUfunction function(const KernelNode& node);
   GraphExec build(const Graph& graph);
@@ -99,6 +101,7 @@ class Rebuild {
   CUstream stream_;
   std::vector<ShapeTensors> tensors_;
   std::vector<DeviceMemory> own_;
+  std::set<std::size_t> given_;      // regions with memory of the supervisor's
   std::vector<std::size_t> hidden_;  // regions that only the selected shape's kernels may reach
   std::map<std::size_t, Mapping> sources_;  // by region: inout sources and pristine copies
   std::vector<LoadedModule> modules_;

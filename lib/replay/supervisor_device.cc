@@ -69,7 +69,7 @@ BoundBundle bind_shapes(const BundleReader& reader, std::span<const Shape* const
                       cat("input ", input.tensor.name, ": is not alone in a region of its size"));
         }
       }
-      const auto& recorded_outputs = bound.tensors[index].outputs;
+      const auto& recorded_outputs = bound.tensors[index].written;
       for (const OutputSpec& output : shape->outputs) {
         const Tensor& tensor = find(bundle, index, output.tensor.name);
         check_spec(
@@ -251,8 +251,8 @@ std::optional<SupervisorDevice::Failure> SupervisorDevice::check(std::size_t sha
                                                                  std::uint64_t poison) {
   const BoundBundle& bound = arm(arm_name);
   const auto& outputs = shapes_[shape]->outputs;
-  const auto& places = bound.tensors[bound.shapes[shape]].outputs;
-  const auto& expected_places = reference_.tensors[reference_.shapes[shape]].outputs;
+  const auto& places = bound.tensors[bound.shapes[shape]].written;
+  const auto& expected_places = reference_.tensors[reference_.shapes[shape]].written;
 
   struct Running {
     const OutputSpec& output;
@@ -305,7 +305,7 @@ std::vector<std::uint64_t> SupervisorDevice::output_hashes(std::size_t shape, Ar
                                                            std::size_t slot) {
   const BoundBundle& bound = arm(arm_name);
   std::vector<std::uint64_t> hashes;
-  for (const auto& output : bound.tensors[bound.shapes[shape]].outputs) {
+  for (const auto& output : bound.tensors[bound.shapes[shape]].written) {
     Bytes bytes(output.size_bytes);
     if (!bytes.empty()) {
       KJ_DRIVER(driver_,

@@ -25,7 +25,7 @@ struct BoundBundle {
   const BundleReader* reader = nullptr;
   std::vector<std::size_t> shapes;    // by measured shape: index into Bundle::shapes
   std::vector<ShapeTensors> tensors;  // by shape of the bundle
-  // By measured shape and output of the challenge: index into ShapeTensors::outputs.
+  // By measured shape and output of the challenge: index into ShapeTensors::written.
   std::vector<std::vector<std::size_t>> outputs;
   const Bundle& bundle() const { return reader->bundle(); }
 };

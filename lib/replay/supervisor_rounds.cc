@@ -67,7 +67,8 @@ std::optional<std::string> Measurement::attempt(Workers& workers, std::size_t sh
       replays[arm_index(arm)] = replay(*workers[arm_index(arm)], shape, cache);
     }
     for (const ArmName arm : {ArmName::baseline, ArmName::submission}) {
-      check(*workers[arm_index(arm)], shape, plan.regime, replays[arm_index(arm)].poison, round, number);
+      check(*workers[arm_index(arm)], shape, plan.regime, replays[arm_index(arm)].poison, round,
+            number);
       if (facts_[shape].verdict != Verdict::accepted) throw Concluded{};
     }
     for (const ArmName arm : {ArmName::baseline, ArmName::submission}) {

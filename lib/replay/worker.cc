@@ -210,7 +210,7 @@ void Replayer::replay(const Arm& arm) {
 
   start = Clock::now();
   transfer_.set_access(Access::read_write);
-  rebuild_->copy_outputs(arm.shape, transfer_.address());
+  rebuild_->copy_written(arm.shape, transfer_.address());
   device_->stream.synchronize();
   step("copy");
   transfer_.set_access(Access::none);

@@ -67,13 +67,14 @@ void Contest::with_inout() {
 
 std::filesystem::path Contest::make(const ArmCode& code, bool is_reference) {
   Bundle bundle;
-  bundle.provenance.arch = driver_.kind == DriverKind::host ? "x86_64" : "sm_90";
-  bundle.provenance.driver = code.changed == "driver" ? "other" : name(driver_.kind);
+  const bool host = (driver_.kind == DriverKind::host) != (code.changed == "driver");
+  bundle.provenance.arch = host ? "x86_64" : "sm_90";
+  bundle.provenance.driver = host ? "host" : "cuda";
   bundle.provenance.seed = kSeed;
   Module module;
   module.image = image_of(driver_.kind);
   if (code.variable) {
-    module.variables.push_back({"calls_in_variable", code.changed == "variable" ? 4u : 8u});
+    module.variables.push_back({"calls_in_variable", 8});
   }
   bundle.modules.push_back(module);
 
@@ -168,7 +169,7 @@ std::filesystem::path Contest::make(const ArmCode& code, bool is_reference) {
     for (std::uint32_t i = 1; i < captured.graph.nodes.size(); ++i) {
       captured.graph.edges.push_back({i - 1, i, 0, 0, 0});
     }
-    captured.output_hashes.assign(1, 0);
+    captured.output_hashes.assign(inout ? 2 : 1, 0);
     bundle.shapes.push_back(captured);
   }
   if (code.hashed && code.changed.empty() && !is_reference) {
@@ -230,7 +231,7 @@ std::vector<std::uint64_t> Contest::hashes(const Bundle& bundle, std::size_t ind
   KJ_DRIVER(driver_, cuGraphLaunch(rebuild.exec(index), side.stream.get()));
   side.stream.synchronize();
   std::vector<std::uint64_t> hashes;
-  for (const auto& output : rebuild.tensors(index).outputs) {
+  for (const auto& output : rebuild.tensors(index).written) {
     Bytes bytes(output.size_bytes);
     KJ_DRIVER(driver_,
               cuMemcpyDtoH(bytes.data(), bundle.tensors[output.tensor].address, bytes.size()));
