@@ -13,6 +13,7 @@ import sys
 import time
 import traceback
 
+import _build
 import driver
 from _arguments import Arguments, Context, ContractError, match_returned
 from _recorder import Recorder, RecorderError
@@ -305,6 +306,6 @@ if __name__ == "__main__":
         code = 1
     sys.stdout.flush()
     sys.stderr.flush()
-    driver._remove_build_folder()
+    _build.remove_folder()
     # Not sys.exit: threads and exit handlers of the contestant's do not outlive the capture.
     os._exit(code)

@@ -16,161 +16,20 @@ Which driver: KJUDGE_DRIVER (host or cuda) and KJUDGE_DRIVER_LIBRARY; the host d
 beside this file where neither is set.
 """
 
-import atexit
 import ctypes
-import hashlib
 import os
-import shlex
-import shutil
 import struct
-import subprocess
-import tempfile
-import threading
-from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from ctypes import byref, c_float, c_int, c_size_t, c_uint64, c_void_p
+
+from _api import DriverError, call, check, device_number, enter, is_host, local, raw, release
+from _build import BuildError, build
+from _dlpack import capsule_of
 
 __all__ = [
     "Array", "BuildError", "DriverError", "Event", "HostMemory", "Kernel", "Module", "Stream",
     "array", "build", "call", "copy", "current_stream", "default_stream", "empty", "fill_bytes",
     "is_host", "load", "memory_info", "multiprocessors", "synchronize", "zeros",
 ]
-
-_HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-class DriverError(RuntimeError):
-    """A call into the driver failed. `result` is its CUresult, `name` that code's name."""
-
-    def __init__(self, call_name, result):
-        self.call = call_name
-        self.result = result
-        self.name = _error_text("cuGetErrorName", result) or "CUresult %d" % result
-        text = _error_text("cuGetErrorString", result)
-        super().__init__("%s: %s%s" % (call_name, self.name, " (%s)" % text if text else ""))
-
-
-class BuildError(RuntimeError):
-    """A compiler did not accept the sources. The message holds what it wrote."""
-
-
-# The entries used here, under the names that hold their current signatures, with their types.
-# Addresses are integers.
-_SIGNATURES = {
-    "cuInit": [c_uint],
-    "cuDeviceGet": [POINTER(c_int), c_int],
-    "cuDeviceGetAttribute": [POINTER(c_int), c_int, c_int],
-    "cuDevicePrimaryCtxRetain": [POINTER(c_void_p), c_int],
-    "cuCtxSetCurrent": [c_void_p],
-    "cuCtxGetCurrent": [POINTER(c_void_p)],
-    "cuCtxSynchronize": [],
-    "cuMemGetInfo_v2": [POINTER(c_size_t), POINTER(c_size_t)],
-    "cuMemAlloc_v2": [POINTER(c_uint64), c_size_t],
-    "cuMemFree_v2": [c_uint64],
-    "cuMemHostAlloc": [POINTER(c_void_p), c_size_t, c_uint],
-    "cuMemFreeHost": [c_void_p],
-    "cuMemcpyHtoD_v2": [c_uint64, c_void_p, c_size_t],
-    "cuMemcpyDtoH_v2": [c_void_p, c_uint64, c_size_t],
-    "cuMemcpyHtoDAsync_v2": [c_uint64, c_void_p, c_size_t, c_void_p],
-    "cuMemcpyDtoHAsync_v2": [c_void_p, c_uint64, c_size_t, c_void_p],
-    "cuMemcpyDtoDAsync_v2": [c_uint64, c_uint64, c_size_t, c_void_p],
-    "cuMemsetD8Async": [c_uint64, ctypes.c_ubyte, c_size_t, c_void_p],
-    "cuModuleLoadData": [POINTER(c_void_p), c_void_p],
-    "cuModuleUnload": [c_void_p],
-    "cuModuleGetFunction": [POINTER(c_void_p), c_void_p, c_char_p],
-    "cuModuleGetGlobal_v2": [POINTER(c_uint64), POINTER(c_size_t), c_void_p, c_char_p],
-    "cuFuncGetParamInfo": [c_void_p, c_size_t, POINTER(c_size_t), POINTER(c_size_t)],
-    "cuFuncSetAttribute": [c_void_p, c_int, c_int],
-    "cuLaunchKernel": [c_void_p] + [c_uint] * 7 + [c_void_p, POINTER(c_void_p), c_void_p],
-    "cuLaunchHostFunc": [c_void_p, c_void_p, c_void_p],
-    "cuStreamCreateWithPriority": [POINTER(c_void_p), c_uint, c_int],
-    "cuStreamDestroy_v2": [c_void_p],
-    "cuStreamSynchronize": [c_void_p],
-    "cuStreamIsCapturing": [c_void_p, POINTER(c_int)],
-    "cuStreamWaitEvent": [c_void_p, c_void_p, c_uint],
-    "cuEventCreate": [POINTER(c_void_p), c_uint],
-    "cuEventDestroy_v2": [c_void_p],
-    "cuEventRecord": [c_void_p, c_void_p],
-    "cuEventSynchronize": [c_void_p],
-    "cuEventElapsedTime": [POINTER(c_float), c_void_p, c_void_p],
-}
-
-_lock = threading.Lock()
-_library = None
-_context = None
-_local = threading.local()
-
-
-def is_host():
-    """True on kjudge's host driver, whose kernels run on CPU cores."""
-    return os.environ.get("KJUDGE_DRIVER", "host") == "host"
-
-
-def _open():
-    global _library
-    if _library is None:
-        with _lock:
-            if _library is None:
-                path = os.environ.get("KJUDGE_DRIVER_LIBRARY")
-                if not path:
-                    path = ("libcuda.so.1" if not is_host() else os.path.normpath(
-                        os.path.join(_HERE, "..", "libkjudge_host_driver.so")))
-                _library = ctypes.CDLL(path)
-    return _library
-
-
-def _error_text(entry, result):
-    text = c_char_p()
-    if getattr(_open(), entry)(c_int(result), byref(text)) != 0 or not text.value:
-        return ""
-    return text.value.decode("utf-8", "replace")
-
-
-def _raw(name):
-    function = getattr(_open(), name)
-    if function.argtypes is None and name in _SIGNATURES:
-        function.argtypes = _SIGNATURES[name]
-    return function
-
-
-def call(name, *arguments):
-    """Calls a driver entry by its exported name; raises DriverError unless it succeeds.
-
-    Entries that this module does not use itself take ctypes values: call("cuCtxSetLimit",
-    c_int(0), c_size_t(4096)).
-    """
-    _enter()
-    result = _raw(name)(*arguments)
-    if result != 0:
-        raise DriverError(name, result)
-
-
-def _check(name, *arguments):
-    result = _raw(name)(*arguments)
-    if result != 0:
-        raise DriverError(name, result)
-
-
-def _device():
-    return int(os.environ.get("KJUDGE_DEVICE", "0"))
-
-
-def _enter():
-    """Makes the device's primary context current in this thread, unless it has a context."""
-    global _context
-    if getattr(_local, "entered", False):
-        return
-    _check("cuInit", 0)
-    current = c_void_p()
-    _check("cuCtxGetCurrent", byref(current))
-    if not current.value:
-        _open()
-        with _lock:
-            if _context is None:
-                device, context = c_int(), c_void_p()
-                _check("cuDeviceGet", byref(device), _device())
-                _check("cuDevicePrimaryCtxRetain", byref(context), device)
-                _context = context
-        _check("cuCtxSetCurrent", _context)
-    _local.entered = True
 
 
 def synchronize():
@@ -187,10 +46,10 @@ def memory_info():
 
 def multiprocessors():
     """Multiprocessors of the GPU, or cores that the host driver runs kernels on."""
-    _enter()
+    enter()
     device, count = c_int(), c_int()
-    _check("cuDeviceGet", byref(device), _device())
-    _check("cuDeviceGetAttribute", byref(count), 16, device)
+    check("cuDeviceGet", byref(device), device_number())
+    check("cuDeviceGetAttribute", byref(count), 16, device)
     return count.value
 
 
@@ -251,12 +110,8 @@ class _Memory:
         self.address = address.value
 
     def __del__(self):
-        if self.address and _library is not None:
-            try:
-                _enter()
-                _library.cuMemFree_v2(c_uint64(self.address))
-            except Exception:  # the interpreter is going, or the context is lost
-                pass
+        if self.address:
+            release("cuMemFree_v2", self.address)
 
 
 class Array:
@@ -344,60 +199,16 @@ class Array:
                 "data": (self.address, False), "strides": None, "version": 3}
 
     def __dlpack_device__(self):
-        return (1, 0) if is_host() else (2, _device())
+        return (1, 0) if is_host() else (2, device_number())
 
     def __dlpack__(self, stream=None, **_):
         # Work before is on the current stream; a consumer on another stream waits for all of it.
         if stream is not None and stream != -1:
             current_stream().synchronize()
-        return _dlpack_capsule(self)
-
-
-class _DLTensor(ctypes.Structure):
-    _fields_ = [("data", c_void_p), ("device_type", c_int), ("device_id", c_int),
-                ("ndim", c_int), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
-                ("lanes", ctypes.c_uint16), ("shape", POINTER(ctypes.c_int64)),
-                ("strides", POINTER(ctypes.c_int64)), ("byte_offset", c_uint64)]
-
-
-class _DLManagedTensor(ctypes.Structure):
-    _fields_ = [("tensor", _DLTensor), ("context", c_void_p), ("deleter", c_void_p)]
-
-
-_exported = {}  # address of a DLManagedTensor -> what it needs to live
-
-
-@ctypes.CFUNCTYPE(None, c_void_p)
-def _release_exported(managed):
-    _exported.pop(managed, None)
-
-
-@ctypes.CFUNCTYPE(None, c_void_p)
-def _release_capsule(capsule):
-    # A capsule that nobody took still has its first name.
-    if ctypes.pythonapi.PyCapsule_IsValid(c_void_p(capsule), b"dltensor"):
-        pointer = ctypes.pythonapi.PyCapsule_GetPointer
-        pointer.restype, pointer.argtypes = c_void_p, [c_void_p, c_char_p]
-        _exported.pop(pointer(capsule, b"dltensor"), None)
-
-
-def _dlpack_capsule(array_):
-    bits, _, code, _ = _DTYPES[array_.dtype]
-    if code is None:
-        raise BufferError("DLPack has no type for %s" % array_.dtype)
-    dims = (ctypes.c_int64 * max(array_.ndim, 1))(*array_.shape)
-    strides = (ctypes.c_int64 * max(array_.ndim, 1))(*array_.strides)
-    device_type, device_id = array_.__dlpack_device__()
-    managed = _DLManagedTensor()
-    managed.tensor = _DLTensor(array_.address, device_type, device_id, array_.ndim, code, bits, 1,
-                               dims, strides, 0)
-    managed.deleter = ctypes.cast(_release_exported, c_void_p)
-    address = ctypes.addressof(managed)
-    _exported[address] = (managed, dims, strides, array_)
-    new = ctypes.pythonapi.PyCapsule_New
-    new.restype = ctypes.py_object
-    new.argtypes = [c_void_p, c_char_p, c_void_p]
-    return new(address, b"dltensor", ctypes.cast(_release_capsule, c_void_p))
+        bits, _, code, _ = _DTYPES[self.dtype]
+        if code is None:
+            raise BufferError("DLPack has no type for %s" % self.dtype)
+        return capsule_of(self, code, bits)
 
 
 def _flatten(values, out):
@@ -532,11 +343,8 @@ class HostMemory:
         return view
 
     def __del__(self):
-        if self._owned and _library is not None:
-            try:
-                _library.cuMemFreeHost(c_void_p(self.address))
-            except Exception:
-                pass
+        if self._owned:
+            release("cuMemFreeHost", self.address)
 
 
 class Stream:
@@ -565,20 +373,17 @@ class Stream:
         call("cuLaunchHostFunc", self.handle, ctypes.cast(holder, c_void_p), None)
 
     def __enter__(self):
-        if not hasattr(_local, "streams"):
-            _local.streams = []
-        _local.streams.append(self)
+        if not hasattr(local, "streams"):
+            local.streams = []
+        local.streams.append(self)
         return self
 
     def __exit__(self, *_):
-        _local.streams.pop()
+        local.streams.pop()
 
     def __del__(self):
-        if self._owned and getattr(self, "handle", None) and _library is not None:
-            try:
-                _library.cuStreamDestroy_v2(c_void_p(self.handle))
-            except Exception:
-                pass
+        if self._owned and self.handle:
+            release("cuStreamDestroy_v2", self.handle)
 
 
 _DEFAULT_STREAM = Stream(handle=0)
@@ -591,7 +396,7 @@ def default_stream():
 
 def current_stream():
     """The stream that this thread's work goes to; while kernel_fn runs, the one that is recorded."""
-    streams = getattr(_local, "streams", None)
+    streams = getattr(local, "streams", None)
     return streams[-1] if streams else _DEFAULT_STREAM
 
 
@@ -615,11 +420,8 @@ class Event:
         return elapsed.value
 
     def __del__(self):
-        if self.handle and _library is not None:
-            try:
-                _library.cuEventDestroy_v2(c_void_p(self.handle))
-            except Exception:
-                pass
+        if self.handle:
+            release("cuEventDestroy_v2", self.handle)
 
 
 class Module:
@@ -678,8 +480,8 @@ class Kernel:
         if self._sizes is None:
             sizes = []
             offset, size = c_size_t(), c_size_t()
-            _enter()
-            while _raw("cuFuncGetParamInfo")(self.handle, len(sizes), byref(offset),
+            enter()
+            while raw("cuFuncGetParamInfo")(self.handle, len(sizes), byref(offset),
                                               byref(size)) == 0:
                 sizes.append(size.value)
             self._sizes = sizes
@@ -749,66 +551,3 @@ def address_of(value):
         if interface is not None:
             return int(interface["data"][0])
     return None
-
-
-_build_folder = None
-_built = {}
-
-
-def _remove_build_folder():
-    if _build_folder is not None:
-        shutil.rmtree(_build_folder, ignore_errors=True)
-
-
-def _run_compiler(command):
-    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
-    try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              env=environment, errors="replace", check=False)
-    except FileNotFoundError:
-        raise BuildError("%s: there is no such compiler; install one, or set CC and CXX" %
-                         command[0]) from None
-    if done.returncode != 0:
-        raise BuildError("%s\n%s" % (" ".join(shlex.quote(c) for c in command), done.stdout.strip()))
-
-
-def build(sources, flags=()):
-    """Compiles C and C++ kernels for the host driver; returns the path of the module.
-
-    `sources`: paths (one, or a list); `flags`: more compiler flags, as a list or a string. The same
-    sources and flags are compiled once in a process.
-    """
-    global _build_folder
-    sources = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
-    flags = shlex.split(flags) if isinstance(flags, str) else list(flags)
-    paths = [os.path.abspath(os.fspath(source)) for source in sources]
-    if not paths:
-        raise ValueError("build: no sources")
-    digest = hashlib.sha256(repr(flags).encode())
-    for path in paths:
-        with open(path, "rb") as file:
-            digest.update(path.encode() + b"\0" + file.read())
-    key = digest.hexdigest()
-    if key in _built:
-        return _built[key]
-    if _build_folder is None:
-        _build_folder = tempfile.mkdtemp(prefix="kjudge-build-")
-        atexit.register(_remove_build_folder)
-
-    include = os.path.normpath(os.path.join(_HERE, "..", "..", "..", "include"))
-    c_compiler = shlex.split(os.environ.get("CC", "cc"))
-    cxx_compiler = shlex.split(os.environ.get("CXX", "c++"))
-    objects, linker = [], c_compiler
-    for index, path in enumerate(paths):
-        is_c = path.endswith(".c")
-        made = os.path.join(_build_folder, "%s-%d.o" % (key[:16], index))
-        _run_compiler((c_compiler if is_c else cxx_compiler) +
-                      ["-O3", "-march=native", "-fPIC", "-I" + include] + flags +
-                      ["-c", path, "-o", made])
-        objects.append(made)
-        if not is_c:
-            linker = cxx_compiler
-    module = os.path.join(_build_folder, key[:16] + ".so")
-    _run_compiler(linker + ["-shared", "-o", module] + objects + flags)
-    _built[key] = module
-    return module

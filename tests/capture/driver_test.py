@@ -19,6 +19,7 @@ for variable in ("KJUDGE_DRIVER", "KJUDGE_DRIVER_LIBRARY"):
     os.environ.pop(variable, None)  # as a contestant without kjudge's environment has it
 sys.path.insert(0, os.path.join(LIBRARY, "harness"))
 
+import _dlpack  # noqa: E402
 import driver  # noqa: E402
 from _arguments import Arguments  # noqa: E402
 
@@ -84,15 +85,15 @@ class Arrays(unittest.TestCase):
         capsule = array.__dlpack__()
         get = ctypes.pythonapi.PyCapsule_GetPointer
         get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-        managed = driver._DLManagedTensor.from_address(get(capsule, b"dltensor"))
+        managed = _dlpack.ManagedTensor.from_address(get(capsule, b"dltensor"))
         tensor = managed.tensor
         self.assertEqual((tensor.data, tensor.ndim, tensor.code, tensor.bits, tensor.lanes),
                          (array.address, 2, 2, 32, 1))
         self.assertEqual((tensor.shape[:2], tensor.strides[:2]), ([2, 2], [2, 1]))
         # A consumer renames the capsule and calls the deleter; both ways leave nothing.
-        kept = len(driver._exported)
+        kept = len(_dlpack.exported)
         del tensor, managed, capsule
-        self.assertEqual(len(driver._exported), kept - 1)
+        self.assertEqual(len(_dlpack.exported), kept - 1)
         with self.assertRaisesRegex(BufferError, "float8_e4m3"):
             driver.empty(3, "float8_e4m3").__dlpack__()
 

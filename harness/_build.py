@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiling kernels for the host driver: driver.build()."""
+
+import atexit
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class BuildError(RuntimeError):
+    """A compiler did not accept the sources. The message holds what it wrote."""
+
+
+_folder = None
+_built = {}
+
+
+def remove_folder():
+    if _folder is not None:
+        shutil.rmtree(_folder, ignore_errors=True)
+
+
+def _run_compiler(command):
+    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              env=environment, errors="replace", check=False)
+    except FileNotFoundError:
+        raise BuildError("%s: there is no such compiler; install one, or set CC and CXX" %
+                         command[0]) from None
+    if done.returncode != 0:
+        raise BuildError("%s\n%s" % (" ".join(shlex.quote(c) for c in command), done.stdout.strip()))
+
+
+def build(sources, flags=()):
+    """Compiles C and C++ kernels for the host driver; returns the path of the module.
+
+    `sources`: paths (one, or a list); `flags`: more compiler flags, as a list or a string. The same
+    sources and flags are compiled once in a process.
+    """
+    global _folder
+    sources = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
+    flags = shlex.split(flags) if isinstance(flags, str) else list(flags)
+    paths = [os.path.abspath(os.fspath(source)) for source in sources]
+    if not paths:
+        raise ValueError("build: no sources")
+    digest = hashlib.sha256(repr(flags).encode())
+    for path in paths:
+        with open(path, "rb") as file:
+            digest.update(path.encode() + b"\0" + file.read())
+    key = digest.hexdigest()
+    if key in _built:
+        return _built[key]
+    if _folder is None:
+        _folder = tempfile.mkdtemp(prefix="kjudge-build-")
+        atexit.register(remove_folder)
+
+    include = os.path.normpath(os.path.join(_HERE, "..", "..", "..", "include"))
+    c_compiler = shlex.split(os.environ.get("CC", "cc"))
+    cxx_compiler = shlex.split(os.environ.get("CXX", "c++"))
+    objects, linker = [], c_compiler
+    for index, path in enumerate(paths):
+        is_c = path.endswith(".c")
+        made = os.path.join(_folder, "%s-%d.o" % (key[:16], index))
+        _run_compiler((c_compiler if is_c else cxx_compiler) +
+                      ["-O3", "-march=native", "-fPIC", "-I" + include] + flags +
+                      ["-c", path, "-o", made])
+        objects.append(made)
+        if not is_c:
+            linker = cxx_compiler
+    module = os.path.join(_folder, key[:16] + ".so")
+    _run_compiler(linker + ["-shared", "-o", module] + objects + flags)
+    _built[key] = module
+    return module
