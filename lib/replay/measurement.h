@@ -70,7 +70,8 @@ class Measurement {
   void fix_replays(Worker& baseline, std::size_t shape);
 
   void run_round(int round, const PlannedRound& plan, const std::string& retaken);
-  RoundClock warm_up(Workers& workers);
+  void warm_up(Workers& workers, std::size_t shape);
+  RoundClock come_to_steady_clock();
   void sample(RoundClock& clock);
   Pair take_pair(Workers& workers, RoundClock& clock, std::size_t shape, const PlannedPair& plan,
                  double tick_ns, int round, int number);

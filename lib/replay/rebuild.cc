@@ -170,7 +170,7 @@ Rebuild::Rebuild(DeviceSide& device, const Bundle& bundle, const std::vector<Sha
   }
   KJ_DRIVER(driver_, cuStreamSynchronize(stream_));
   for (const std::size_t region : hidden_) {
-    device_.arena.set_access(bundle_.regions[region].address, Access::none);
+    device_.arena.set_access(bundle_.regions[region].address, Access::read);
   }
 }
 
@@ -339,7 +339,7 @@ void Rebuild::select(std::size_t shape) {
   }
   for (const std::size_t region : hidden_) {
     device_.arena.set_access(bundle_.regions[region].address,
-                             used.contains(region) ? Access::read_write : Access::none);
+                             used.contains(region) ? Access::read_write : Access::read);
   }
   selected_ = shape;
 }

@@ -50,7 +50,7 @@ std::uint64_t poison_key(std::uint64_t poison, std::size_t output);
 
 // A bundle rebuilt in the current context: memory at the recorded addresses, modules, graphs.
 // Everything that a kernel of it can write is put back before a replay (restore), random (poison)
-// or out of reach (another shape's outputs), so that a replay leaves nothing to the next.
+// or read-only (another shape's outputs), so that a replay leaves nothing to the next.
 class Rebuild {
  public:
   // Fault::malformed when the bundle asks for what the driver or this device does not give: the
@@ -59,7 +59,10 @@ class Rebuild {
   Rebuild(DeviceSide& device, const Bundle& bundle, const std::vector<SharedMemory>& shared);
 
   // All on the device's stream, but for select(), which waits.
-  void select(std::size_t shape);  // its outputs can be reached, no other's
+  // Its outputs can be written, no other's. They can be read: taking the pages away and back costs
+  // the host driver 45 ms for 20 MB, making them read-only and back 10 ms; and what they hold does
+  // not change while another shape is replayed.
+  void select(std::size_t shape);
   void restore(std::size_t shape);
   void poison(std::size_t shape, std::uint64_t poison);
   // Reads inputs and state, as a hot cache would have seen them.
@@ -102,7 +105,7 @@ class Rebuild {
   std::vector<ShapeTensors> tensors_;
   std::vector<DeviceMemory> own_;
   std::set<std::size_t> given_;      // regions with memory of the supervisor's
-  std::vector<std::size_t> hidden_;  // regions that only the selected shape's kernels may reach
+  std::vector<std::size_t> hidden_;  // regions that only the selected shape's kernels may write
   std::map<std::size_t, Mapping> sources_;  // by region: inout sources and pristine copies
   std::vector<LoadedModule> modules_;
   std::vector<Variable> variables_;

@@ -148,6 +148,10 @@ void Measurement::expect(std::size_t shape) {
 }
 
 Measurement::Replay Measurement::replay(Worker& worker, std::size_t shape, ReplayCache cache) {
+  {
+    const auto timer = phases_.time("copy");
+    side_->wipe(worker.slot());
+  }
   Replay replayed;
   replayed.poison = draw_.next();
   const Armed armed = worker.arm(shape, cache, replayed.poison, draw_.next());

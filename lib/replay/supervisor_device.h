@@ -67,6 +67,10 @@ class SupervisorDevice {
   // The name of an input that is not as fill() left it.
   std::optional<std::string> changed_input(std::size_t shape);
 
+  // Clears a transfer buffer: kernels can write there, and what a replay left must not be there at
+  // the next.
+  void wipe(std::size_t slot);
+
   // Outputs in a transfer buffer, against the expected ones. `poison` is what the replay began
   // with.
   struct Failure {
@@ -113,7 +117,8 @@ class SupervisorDevice {
   std::array<ArmSide, 2> arms_;
   BoundBundle reference_;
   std::unique_ptr<Rebuild> rebuild_;
-  PinnedMemory results_;  // of kjudge's kernels
+  std::vector<bool> expected_before_;  // by measured shape
+  PinnedMemory results_;               // of kjudge's kernels
 };
 
 }  // namespace kjudge

@@ -28,24 +28,24 @@ void Measurement::sample(RoundClock& clock) {
   clock.add(best.cycles, best.ns);
 }
 
-RoundClock Measurement::warm_up(Workers& workers) {
-  {
-    const auto timer = phases_.time("warm");
-    for (std::size_t s = 0; s < shapes_.size(); ++s) {
-      if (!shapes_[s]->timed) continue;
-      for (const auto& worker : workers) {
-        worker->arm(s, ReplayCache::as_is, draw_.next(), draw_.next());
-        worker->release();
-      }
-      tick();
-    }
+// One untimed replay of each arm: pages, graphs and code are touched, and the shape is selected.
+void Measurement::warm_up(Workers& workers, std::size_t shape) {
+  const auto timer = phases_.time("warm");
+  for (const auto& worker : workers) {
+    side_->wipe(worker->slot());
+    worker->arm(shape, ReplayCache::as_is, draw_.next(), draw_.next());
+    worker->release();
   }
+}
+
+RoundClock Measurement::come_to_steady_clock() {
   RoundClock clock(driver_.kind);
   const auto start = Clock::now();
   const auto at_least = std::chrono::milliseconds(driver_.kind == DriverKind::cuda ? 300 : 0);
   const auto at_most = std::chrono::seconds(3);
   for (;;) {
     sample(clock);
+    tick();
     const auto spent = Clock::now() - start;
     if (spent >= at_most) break;
     if (spent >= at_least && clock.samples() >= kRoundClockSamples && clock.steady()) break;
@@ -127,7 +127,7 @@ void Measurement::run_round(int round, const PlannedRound& plan, const std::stri
     facts_of_round.clock_tick_ns = std::max(facts_of_round.clock_tick_ns, calibrated.tick_ns);
   }
   reach("supervisor", "calibrated");
-  RoundClock clock = warm_up(workers);
+  RoundClock clock = come_to_steady_clock();
   const int before = pairs_done_;
   // The facts of a round appear whole, or as far as they got when the round is the last.
   std::vector<RoundFacts> taken(shapes_.size(), facts_of_round);
@@ -139,6 +139,8 @@ void Measurement::run_round(int round, const PlannedRound& plan, const std::stri
   try {
     for (std::size_t s = 0; s < shapes_.size(); ++s) {
       if (!shapes_[s]->timed) continue;
+      say(cat("round ", round, " of ", options_.rounds), s);
+      warm_up(workers, s);
       int number = 0;
       for (const PlannedPair& planned : plans_[s][static_cast<std::size_t>(round - 1)]) {
         say(cat("round ", round, " of ", options_.rounds), s);

@@ -67,7 +67,7 @@ void Contest::with_inout() {
 
 std::filesystem::path Contest::make(const ArmCode& code, bool is_reference) {
   Bundle bundle;
-  const bool host = (driver_.kind == DriverKind::host) != (code.changed == "driver");
+  const bool host = driver_.kind == DriverKind::host;
   bundle.provenance.arch = host ? "x86_64" : "sm_90";
   bundle.provenance.driver = host ? "host" : "cuda";
   bundle.provenance.seed = kSeed;

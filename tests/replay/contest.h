@@ -20,8 +20,7 @@ struct ArmCode {
   enum Extra { nothing, state, other_output, inout } extra = nothing;  // the fourth argument
   bool variable = false;  // the module's variable is recorded
   bool hashed = true;     // output_hashes are those of a replay; else zero
-  std::string changed;    // one fact recorded wrong: "registers", "parameters", "shape",
-                          // "input", "driver"
+  std::string changed;    // one fact recorded wrong: "registers", "parameters", "shape"
 };
 
 class Contest {
