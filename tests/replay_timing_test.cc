@@ -159,6 +159,38 @@ TEST_CASE("a device off its clock voids a pair, noise does not") {
   CHECK_FALSE(unknown.steady());
 }
 
+TEST_CASE("a void pair is taken again whole, at most three times, with every cause on record") {
+  // each time: 'c' off its clock before the pair, 'h' held up during it, '.' fine
+  const auto take = [](char always) {
+    Pair pair;
+    int attempts = 0;
+    take_until_counted(
+        pair, [&]() -> VoidCause { return always == 'c' ? VoidCause("off clock") : std::nullopt; },
+        [&]() -> VoidCause {
+          ++attempts;
+          return always == 'h' ? VoidCause("held up") : std::nullopt;
+        });
+    return std::make_pair(pair, attempts);
+  };
+  CHECK(take('.').first.voids == 0);
+  CHECK(take('.').first.void_causes.empty());
+  CHECK_THROWS_AS(take('h'), Error);        // held up each time
+  const auto [pair, attempts] = take('c');  // off clock each time: the last counts
+  CHECK(attempts == 1);
+  CHECK(pair.voids == kMaxVoids);
+  CHECK(pair.void_causes.size() == kMaxVoids + 1);
+  CHECK(pair.void_causes.back().find("counted") != std::string::npos);
+
+  Pair mixed;
+  int clocks = 0, tries = 0;
+  take_until_counted(
+      mixed, [&]() -> VoidCause { return ++clocks == 2 ? VoidCause("off clock") : std::nullopt; },
+      [&]() -> VoidCause { return ++tries == 1 ? VoidCause("held up") : std::nullopt; });
+  CHECK(mixed.voids == 2);
+  CHECK(mixed.void_causes == std::vector<std::string>{"held up", "off clock"});
+  CHECK(tries == 2);
+}
+
 TEST_CASE("a clock is steady when its last five samples agree") {
   RoundClock clock(DriverKind::cuda);
   for (const double cycles : {100e3, 140e3, 170e3, 189e3, 190e3}) clock.add(cycles, 100e3);

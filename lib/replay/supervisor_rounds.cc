@@ -12,7 +12,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kMaxVoids = 3;
 constexpr std::size_t kRoundClockSamples = 9;
 
 }  // namespace
@@ -86,35 +85,27 @@ std::optional<std::string> Measurement::attempt(Workers& workers, std::size_t sh
   return std::nullopt;
 }
 
-// Void only for what no arm can cause: the clock before the pair, and a release that came too late.
 Pair Measurement::take_pair(Workers& workers, RoundClock& clock, std::size_t shape,
                             const PlannedPair& plan, double tick_ns, int round, int number) {
   Pair pair;
   pair.regime = shapes_[shape]->regimes[plan.regime].name;
   pair.first = plan.first;
-  for (;;) {
-    sample(clock);
-    auto cause = clock.off();
-    // After the last try a slow clock is what this machine has; both arms of the pair ran on it.
-    const bool last = pair.voids == kMaxVoids;
-    if (!cause || last) {
-      auto held_up = attempt(workers, shape, plan, tick_ns, round, pair, number);
-      if (!held_up) {
-        if (cause)
-          pair.void_causes.push_back(cat(*cause, "; counted, after ", kMaxVoids, " tries"));
-        return pair;
-      }
-      if (last) {
-        throw Error(Fault::device, cat(in_shape(shape), *held_up, " ", kMaxVoids + 1,
-                                       " times in a row; the machine is too busy to measure on"));
-      }
-      cause = std::move(held_up);
+  const auto off_clock = [&] {
+    if (pair.voids > 0) {
+      const auto timer = phases_.time("calibrate");
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
-    ++pair.voids;
-    pair.void_causes.push_back(*cause);
-    const auto timer = phases_.time("calibrate");
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    sample(clock);
+    return clock.off();
+  };
+  const auto measured = [&] { return attempt(workers, shape, plan, tick_ns, round, pair, number); };
+  try {
+    take_until_counted(pair, off_clock, measured);
+  } catch (Error& error) {
+    error.context(cat("shape ", shapes_[shape]->name));
+    throw;
   }
+  return pair;
 }
 
 void Measurement::run_round(int round, const PlannedRound& plan, const std::string& retaken) {

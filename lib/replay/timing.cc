@@ -150,4 +150,26 @@ std::optional<std::string> RoundClock::off() const {
              " % of the round's median speed");
 }
 
+void take_until_counted(Pair& pair, const std::function<VoidCause()>& off_clock,
+                        const std::function<VoidCause()>& attempt) {
+  for (;;) {
+    const bool last = pair.voids == kMaxVoids;
+    VoidCause cause = off_clock();
+    if (!cause || last) {
+      VoidCause meanwhile = attempt();
+      if (!meanwhile) {
+        if (cause) pair.void_causes.push_back(*cause + " (counted, after the last try)");
+        return;
+      }
+      cause = std::move(meanwhile);
+    }
+    if (last) {
+      throw Error(Fault::device, cat(*cause, ", ", kMaxVoids + 1,
+                                     " times in a row; the machine is too busy to measure on"));
+    }
+    ++pair.voids;
+    pair.void_causes.push_back(std::move(*cause));
+  }
+}
+
 }  // namespace kjudge

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,5 +50,15 @@ class RoundClock {
   DriverKind kind_;
   std::vector<double> speeds_;
 };
+
+// The void rule. A pair is void only for a cause outside the arms: `off_clock` tells one before the
+// pair, `attempt` takes the pair and tells one that came up meanwhile. It is taken again whole, at
+// most kMaxVoids times; each cause is recorded. After the last, a slow clock is what this machine
+// has, and the pair counts: both its arms ran on it. Fault::device when the last attempt itself
+// gave no times.
+inline constexpr int kMaxVoids = 3;
+using VoidCause = std::optional<std::string>;
+void take_until_counted(Pair& pair, const std::function<VoidCause()>& off_clock,
+                        const std::function<VoidCause()>& attempt);
 
 }  // namespace kjudge

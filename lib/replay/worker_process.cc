@@ -219,6 +219,7 @@ Worker::Replayed Worker::release() {
   Clock::time_point done_at;
   const auto go = Clock::now();
   send(Release{});
+  reach("supervisor", "released");
   const auto done = expect<Done>(Seconds(start_.replay_s), "the replay", &done_at);
   const auto copied = expect<Copied>(kStepLimit, "copying outputs");
   Replayed replayed;
