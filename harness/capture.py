@@ -7,6 +7,8 @@ the request's status file (kjudge-capture-status/1). A failure of this program i
 the submission's, is a traceback and exit status 1 without a status file.
 """
 
+import glob
+import importlib.util
 import json
 import os
 import sys
@@ -88,6 +90,17 @@ def blame(error, step, recorder):
                    trace=trace)
 
 
+def name_cupti():
+    """Tells the recorder, before the driver starts, of the CUPTI that torch brings: torch will load
+    it too, and two versions in one process break its profiler."""
+    if driver.is_host() or "KJUDGE_CUPTI" in os.environ:
+        return
+    spec = importlib.util.find_spec("nvidia")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        for path in sorted(glob.glob(os.path.join(folder, "*", "lib", "libcupti.so.13"))):
+            os.environ["KJUDGE_CUPTI"] = path
+
+
 class Capture:
     def __init__(self, request):
         self.request = request
@@ -126,6 +139,7 @@ class Capture:
 
     def run(self):
         limits = self.request["limits"]
+        name_cupti()
         self.recorder.begin(self.request["device"], self.request["seed"], limits["memory_bytes"])
         context = Context(self.request)
         submission = self.timed("import", self.load)

@@ -168,6 +168,9 @@ void run_capture(const Driver& driver, const Challenge& challenge, const Capture
   child.environment = child_environment(driver, files.request.parent_path() / "tmp");
   child.environment["LD_PRELOAD"] = recorder.string();
   child.environment["KJUDGE_RECORDER"] = recorder.string();
+  if (driver.kind == DriverKind::cuda) {
+    child.environment["CUDA_INJECTION64_PATH"] = recorder.string();  // for CUPTI, see record/cupti.h
+  }
 
   const double limit = challenge.limits.prepare_s + challenge.limits.capture_s + kExportSeconds;
   const auto finished = run_to_end(child, std::chrono::duration<double>(limit),

@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 
+#include "elf_image.h"
+#include "record/cupti.h"
 #include "record/rules.h"
 
 namespace kjudge {
@@ -44,23 +46,64 @@ NodeKernel resolve_kernel(const Watched& watched, const CUDA_KERNEL_NODE_PARAMS_
   return found;
 }
 
-std::size_t image_of(const Watched& watched, CUfunction function, std::string_view kernel) {
+// Handle of the library that a CUkernel (or a CUkernel handed out as CUfunction) belongs to.
+const void* library_of(const Watched& watched, const void* kernel) {
+  const auto get = reinterpret_cast<PFN_cuKernelGetLibrary_v12050>(
+      watched.optional_entry("cuKernelGetLibrary", 12050));
+  CUlibrary library = nullptr;
+  const auto handle = reinterpret_cast<CUkernel>(const_cast<void*>(kernel));
+  if (get == nullptr || kernel == nullptr || get(&library, handle) != CUDA_SUCCESS) return nullptr;
+  return library;
+}
+
+// The cubin that a kernel of a lazily loaded library is in: the one that defines its name; where
+// several do, the one that was loaded for this kernel or for its library. Null: not known.
+const LoadedCubin* find_cubin(const Watched& watched, const std::vector<LoadedCubin>& cubins,
+                              const NodeKernel& kernel, std::string_view name) {
+  const std::string section = cat(".text.", name);
+  std::vector<const LoadedCubin*> defining;
+  for (const LoadedCubin& cubin : cubins) {
+    const bool seen = std::any_of(defining.begin(), defining.end(), [&](const LoadedCubin* other) {
+      return *other->image == *cubin.image;
+    });
+    if (!seen && Elf(*cubin.image).has_section(section)) defining.push_back(&cubin);
+  }
+  if (defining.size() > 1) {
+    const void* library = library_of(watched, kernel.kernel);
+    std::erase_if(defining, [&](const LoadedCubin* cubin) {
+      return cubin->owner != kernel.kernel && cubin->owner != kernel.function &&
+             (library == nullptr ||
+              (cubin->owner != library && library_of(watched, cubin->owner) != library));
+    });
+  }
+  return defining.size() == 1 ? defining.front() : nullptr;
+}
+
+std::size_t image_of(const Watched& watched, const NodeKernel& kernel, std::string_view name) {
   CUmodule module = nullptr;
-  KJ_DRIVER(watched.driver, cuFuncGetModule(&module, function));
-  const RecordedModules& modules = watched.observed->modules;
+  KJ_DRIVER(watched.driver, cuFuncGetModule(&module, kernel.function));
+  RecordedModules& modules = watched.observed->modules;
   if (const auto image = modules.image_of(module)) return *image;
   const auto module_of = reinterpret_cast<PFN_cuLibraryGetModule_v12000>(
       watched.optional_entry("cuLibraryGetModule", 12000));
   for (const void* library : modules.libraries()) {
     CUmodule of_library = nullptr;
     const auto handle = reinterpret_cast<CUlibrary>(const_cast<void*>(library));
-    if (module_of != nullptr && module_of(&of_library, handle) == CUDA_SUCCESS &&
+    const auto image = modules.image_of(library);
+    if (image && module_of != nullptr && module_of(&of_library, handle) == CUDA_SUCCESS &&
         of_library == module) {
-      return *modules.image_of(library);
+      return *image;
     }
   }
-  throw Refused(Rule::unknown_module,
-                cat("the module of kernel ", kernel, " was not seen loading"));
+  if (watched.driver.kind == DriverKind::cuda) {
+    const std::vector<LoadedCubin> cubins = loaded_cubins();
+    if (const LoadedCubin* cubin = find_cubin(watched, cubins, kernel, name)) {
+      const std::size_t image = modules.keep(*cubin->image);
+      modules.loaded(module, image, false);
+      return image;
+    }
+  }
+  throw Refused(Rule::unknown_module, cat("the module of kernel ", name, " was not seen loading"));
 }
 
 void copy_arguments(const Driver& driver, const CUDA_KERNEL_NODE_PARAMS_v2& params,
@@ -165,7 +208,7 @@ KernelNode copy_kernel(const Watched& watched, CUgraphNode from) {
 
   KernelNode node;
   node.name = name;
-  node.module = static_cast<std::uint32_t>(image_of(watched, kernel.function, node.name));
+  node.module = static_cast<std::uint32_t>(image_of(watched, kernel, node.name));
   node.grid = {params.gridDimX, params.gridDimY, params.gridDimZ};
   node.block = {params.blockDimX, params.blockDimY, params.blockDimZ};
   node.shared_bytes = params.sharedMemBytes;

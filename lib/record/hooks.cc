@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "file.h"
+#include "record/cupti.h"
 #include "record/interpose.h"
 
 #define KJ_HOOK extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI
@@ -20,6 +21,7 @@ CUresult hooked(Entry HookedEntries::*entry, Body body) {
   const Watched* watched = kjudge::watched();
   if (watched == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
   if (watched->entries.*entry == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+  const RecorderCall recorders;
   Observed& observed = *watched->observed;
   CUresult result = CUDA_ERROR_UNKNOWN;
   std::string message;
@@ -74,29 +76,40 @@ CUresult free_async(Entry HookedEntries::*entry, CUdeviceptr address, CUstream s
   });
 }
 
-template <class Entry, class Call>
-CUresult load_image(Entry HookedEntries::*entry, const void* image, bool library, Call call) {
-  return hooked(entry, [&](const Watched&, Observed& observed, auto real) {
+// Notes what a load call gave. The host driver's images are what the call was given. NVIDIA's
+// driver chooses, decompresses and compiles: CUPTI shows what it made of `image`, during the call
+// or, when it loads lazily, long after; a cubin that is loaded during the call belongs to its
+// handle.
+template <class Entry, class Call, class CopyImage>
+CUresult load_module(Entry HookedEntries::*entry, bool library, Call call, CopyImage copy_image) {
+  return hooked(entry, [&](const Watched& watched, Observed& observed, auto real) {
+    const std::size_t before = cubins_loaded_by_this_thread();
     const void* handle = nullptr;
     const CUresult result = call(real, &handle);
-    if (result == CUDA_SUCCESS) {
-      if (auto copy = copy_image(image)) observed.modules.loaded(handle, std::move(*copy), library);
+    if (result != CUDA_SUCCESS) return result;
+    std::optional<std::size_t> image;
+    if (watched.driver.kind == DriverKind::host) {
+      if (auto bytes = copy_image()) image = observed.modules.keep(std::move(*bytes));
+    } else {
+      const auto cubins = last_cubins_of_this_thread(cubins_loaded_by_this_thread() - before);
+      if (cubins.size() == 1) image = observed.modules.keep(*cubins.front().image);
     }
+    observed.modules.loaded(handle, image, library);
     return result;
   });
 }
 
 template <class Entry, class Call>
+CUresult load_image(Entry HookedEntries::*entry, const void* image, bool library, Call call) {
+  return load_module(entry, library, call, [&] { return copy_image(image); });
+}
+
+template <class Entry, class Call>
 CUresult load_file(Entry HookedEntries::*entry, const char* path, bool library, Call call) {
-  return hooked(entry, [&](const Watched&, Observed& observed, auto real) {
-    const void* handle = nullptr;
-    const CUresult result = call(real, &handle);
-    if (result == CUDA_SUCCESS) {
-      const std::string text = read_file(path, std::size_t{4} << 30);
-      const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
-      observed.modules.loaded(handle, Bytes(bytes, bytes + text.size()), library);
-    }
-    return result;
+  return load_module(entry, library, call, [&] {
+    const std::string text = read_file(path, std::size_t{4} << 30);
+    const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
+    return std::optional(Bytes(bytes, bytes + text.size()));
   });
 }
 
@@ -331,13 +344,13 @@ KJ_HOOK cuModuleLoadFatBinary(CUmodule* module, const void* image) {
 
 KJ_HOOK cuModuleUnload(CUmodule module) {
   return hooked(&Real::cuModuleUnload, [&](const Watched&, Observed& observed, auto real) {
-    return observed.modules.image_of(module) ? CUDA_SUCCESS : real(module);
+    return observed.modules.is_loaded(module) ? CUDA_SUCCESS : real(module);
   });
 }
 
 KJ_HOOK cuLibraryUnload(CUlibrary library) {
   return hooked(&Real::cuLibraryUnload, [&](const Watched&, Observed& observed, auto real) {
-    return observed.modules.image_of(library) ? CUDA_SUCCESS : real(library);
+    return observed.modules.is_loaded(library) ? CUDA_SUCCESS : real(library);
   });
 }
 

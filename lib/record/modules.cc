@@ -9,52 +9,14 @@
 #include "elf_image.h"
 
 namespace kjudge {
-namespace {
-
-constexpr std::uint32_t kFatbinWrapper = 0x466243B1, kFatbin = 0xBA55ED50;
-
-// Of a fat binary, from the header that all of them share.
-struct FatbinHeader {
-  std::uint32_t magic;
-  std::uint16_t version, header_bytes;
-  std::uint64_t payload_bytes;
-};
-static_assert(sizeof(FatbinHeader) == 16);
-
-struct FatbinWrapper {
-  std::uint32_t magic, version;
-  const void* fatbin;
-  const void* unused;
-};
-
-Bytes copy(const void* from, std::size_t size) {
-  const auto* bytes = static_cast<const std::byte*>(from);
-  return Bytes(bytes, bytes + size);
-}
-
-}  // namespace
 
 std::optional<Bytes> copy_image(const void* image) {
-  std::uint32_t magic;
-  std::memcpy(&magic, image, sizeof(magic));
-  if (magic == kFatbinWrapper) {
-    FatbinWrapper wrapper;
-    std::memcpy(&wrapper, image, sizeof(wrapper));
-    return copy_image(wrapper.fatbin);
-  }
-  if (magic == kFatbin) {
-    FatbinHeader header;
-    std::memcpy(&header, image, sizeof(header));
-    return copy(image, header.header_bytes + header.payload_bytes);
-  }
-  if (is_elf(image)) return copy(image, elf_size(image));
-  // PTX is text that ends with a zero byte, and starts with a comment or a directive.
-  const char first = *static_cast<const char*>(image);
-  if (std::strchr("/. \n\r\t", first) == nullptr || first == 0) return std::nullopt;
-  return copy(image, std::strlen(static_cast<const char*>(image)) + 1);
+  if (!is_elf(image)) return std::nullopt;
+  const auto* bytes = static_cast<const std::byte*>(image);
+  return Bytes(bytes, bytes + elf_size(image));
 }
 
-void RecordedModules::loaded(const void* handle, Bytes image, bool library) {
+std::size_t RecordedModules::keep(Bytes image) {
   const std::uint64_t hash = XXH3_64bits(image.data(), image.size());
   const std::lock_guard lock(mutex_);
   auto known = by_hash_.find(hash);
@@ -62,8 +24,19 @@ void RecordedModules::loaded(const void* handle, Bytes image, bool library) {
     images_.push_back(std::move(image));
     known = by_hash_.insert_or_assign(hash, images_.size() - 1).first;
   }
-  handles_[handle] = known->second;
+  return known->second;
+}
+
+void RecordedModules::loaded(const void* handle, std::optional<std::size_t> image, bool library) {
+  const std::lock_guard lock(mutex_);
+  loaded_.insert(handle);
+  if (image) handles_[handle] = *image;
   if (library) libraries_.insert(handle);
+}
+
+bool RecordedModules::is_loaded(const void* handle) const {
+  const std::lock_guard lock(mutex_);
+  return loaded_.contains(handle);
 }
 
 void RecordedModules::set_attribute(const void* function, int attribute, int value) {

@@ -29,15 +29,18 @@ struct FunctionSettings {
 // Every module the process loaded, and what was set for its functions. Any thread.
 class RecordedModules {
  public:
-  // `handle`: the CUmodule or CUlibrary that a load call gave for `image`. The same bytes are kept
-  // once.
-  void loaded(const void* handle, Bytes image, bool library);
+  // Keeps an image; the same bytes are kept once. Index into images.
+  std::size_t keep(Bytes image);
+  // `handle`: the CUmodule or CUlibrary that a load call gave, and its image where it is known
+  // then: a fat binary's cubin is chosen later.
+  void loaded(const void* handle, std::optional<std::size_t> image, bool library);
+  bool is_loaded(const void* handle) const;
   // `function`: a CUfunction or CUkernel.
   void set_attribute(const void* function, int attribute, int value);
   void set_cache_config(const void* function, int config);
   void launched_with(const void* function, const CUlaunchAttribute* attributes, unsigned count);
 
-  // Index into images(); nullopt when nobody saw it load.
+  // nullopt when nobody saw it load, or its image is not known.
   std::optional<std::size_t> image_of(const void* handle) const;
   // Handles of libraries, whose modules the driver tells.
   std::vector<const void*> libraries() const;
@@ -50,7 +53,7 @@ class RecordedModules {
   std::vector<Bytes> images_;
   std::map<std::uint64_t, std::size_t> by_hash_;
   std::map<const void*, std::size_t> handles_;
-  std::set<const void*> libraries_;
+  std::set<const void*> libraries_, loaded_;
   std::map<const void*, FunctionSettings> settings_;
 };
 

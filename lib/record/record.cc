@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "record/cupti.h"
 #include "record/recording.h"
 
 #define KJ_EXPORTED extern "C" __attribute__((visibility("default")))
@@ -55,6 +56,7 @@ const char* verdict_of(CUresult result) {
 
 template <class Body>
 int guarded(Body body) noexcept {
+  const RecorderCall recorders;
   Failed& last = api().last;
   try {
     try {

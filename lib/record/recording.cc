@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "elf_image.h"
+#include "record/cupti.h"
 #include "record/graph_copy.h"
 #include "record/made_up.h"
 #include "record/rules.h"
@@ -285,6 +286,21 @@ void Recording::returned(std::string_view name, std::uint64_t address) {
   output.address = address;
 }
 
+// What CUPTI saw must be what the hooks saw.
+void Recording::audit() const {
+  if (driver_.kind == DriverKind::host) return;
+  if (const std::string why = cupti_failure(); !why.empty()) {
+    throw Error(Fault::device, cat("the recorder cannot watch the driver: ", why));
+  }
+  const std::vector<std::string> past = calls_past_the_hooks();
+  if (!past.empty()) {
+    throw Refused(Rule::outside_arena, cat(past.size(),
+                                           " calls for memory went past the recorder, "
+                                           "the first of ",
+                                           past.front()));
+  }
+}
+
 std::vector<std::size_t> Recording::used_images() const {
   std::vector<std::size_t> used;
   for (const RecordedShape& shape : shapes_) {
@@ -377,6 +393,7 @@ std::vector<Recording::Variable> Recording::unchanged_variables(
 }
 
 Bundle Recording::describe(const std::vector<std::size_t>& used,
+                           const std::vector<Variable>& variables,
                            const RecordingSeconds& seconds) const {
   Bundle bundle;
   Observed& observed = *watched_.observed;
@@ -399,8 +416,13 @@ Bundle Recording::describe(const std::vector<std::size_t>& used,
   std::map<std::size_t, std::uint32_t> module_of;
   for (const std::size_t image : used) {
     module_of[image] = static_cast<std::uint32_t>(bundle.modules.size());
-    const Bytes& bytes = observed.modules.image(image);
-    bundle.modules.push_back({bytes, variables_of(bytes)});
+    Module& module = bundle.modules.emplace_back();
+    module.image = observed.modules.image(image);
+    for (const Variable& variable : variables) {
+      if (variable.where.image == image) {
+        module.variables.push_back({variable.where.name, variable.where.size});
+      }
+    }
   }
   for (const Allocation& allocation : observed.memory.live()) {
     bundle.regions.push_back(
@@ -450,6 +472,7 @@ std::vector<std::uint64_t> Recording::replay(const RecordedShape& shape) const {
 void Recording::write(const std::filesystem::path& path, const RecordingSeconds& seconds) {
   KJ_CHECK(!capturing_);
   KJ_DRIVER(driver_, cuCtxSynchronize());
+  audit();
   const std::vector<std::size_t> used = used_images();
   const std::vector<LoadedVariable> all_variables = loaded_variables();
   const std::vector<Variable> variables = unchanged_variables(used, all_variables);
@@ -463,7 +486,7 @@ void Recording::write(const std::filesystem::path& path, const RecordingSeconds&
     }
   }
 
-  Bundle bundle = describe(used, seconds);
+  Bundle bundle = describe(used, variables, seconds);
   BundleWriter writer(path);
   std::vector<std::pair<std::uint64_t, Snapshot>> snapshots;
   const bool several = shapes_.size() > 1;

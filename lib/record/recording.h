@@ -56,7 +56,9 @@ class Recording {
   std::vector<LoadedVariable> loaded_variables() const;
   std::vector<Variable> unchanged_variables(const std::vector<std::size_t>& used,
                                             const std::vector<LoadedVariable>& all) const;
-  Bundle describe(const std::vector<std::size_t>& used, const RecordingSeconds& seconds) const;
+  Bundle describe(const std::vector<std::size_t>& used, const std::vector<Variable>& variables,
+                  const RecordingSeconds& seconds) const;
+  void audit() const;
   std::vector<std::uint64_t> replay(const RecordedShape& shape) const;
 
   const Watched& watched_;
