@@ -7,8 +7,13 @@
 #include <cuda.h>
 #include <dlfcn.h>
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdint>
+#include <cstdlib>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -43,6 +48,28 @@ class HostContext {
  private:
   CUcontext context_ = nullptr;
 };
+
+// Runs a test case that is skipped otherwise in a process of its own, with `environment` set and
+// `fd` as descriptor 3; its exit status, 128 + the signal that ended it. For what the driver reads
+// once, and for what only another process can show.
+inline int run_this_test_in_a_child(const std::string& test_case,
+                                    const std::map<std::string, std::string>& environment,
+                                    int fd = -1, bool quiet = false) {
+  const std::string filter = "--test-case=" + test_case;
+  const pid_t pid = ::fork();
+  REQUIRE(pid >= 0);
+  if (pid == 0) {
+    for (const auto& [key, value] : environment) ::setenv(key.c_str(), value.c_str(), 1);
+    if (fd >= 0) ::dup2(fd, 3);
+    if (quiet) ::dup2(::open("/dev/null", O_WRONLY), STDERR_FILENO);
+    ::execl("/proc/self/exe", "tests", filter.c_str(), "--no-skip", "--minimal=true",
+            static_cast<char*>(nullptr));
+    ::_exit(127);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(pid, &status, 0) == pid);
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
 
 inline std::string module_bytes(const std::string& name) {
   return read_file(std::string(KJUDGE_HOST_KERNELS) + "/" + name + ".so");

@@ -36,7 +36,7 @@ std::string_view without_version(std::string_view call) {
 [[noreturn]] void bad_rule(std::string_view rule, const char* why) {
   std::fprintf(stderr, "kjudge: KJUDGE_HOST_FAULT: \"%.*s\": %s; expected call:n:ERROR\n",
                static_cast<int>(rule.size()), rule.data(), why);
-  std::abort();
+  std::_Exit(2);
 }
 
 CUresult error_named(std::string_view name) {

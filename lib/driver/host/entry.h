@@ -27,8 +27,8 @@ void log_line(const std::string& text);
 
 // The failure that KJUDGE_HOST_FAULT asks of this call, or CUDA_SUCCESS. The variable is a list
 // "call:n:error,...": the n-th call of `call` (without _v2) fails with CUDA_ERROR_`error`, and has
-// no other effect. Malformed lists are reported on stderr and abort the process: a test that asks
-// for a fault must not run without it.
+// no other effect. A malformed list ends the process, exit status 2: a test that asks for a fault
+// must not run without it.
 CUresult injected_fault(const char* call);
 
 // cuInit: takes the fault signals.

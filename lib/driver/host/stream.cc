@@ -25,14 +25,14 @@ void work_off(const std::shared_ptr<CUstream_st>& stream) {
   block_other_signals();
   const KernelThread self;
   CUctx_st& context = stream->context;
-  for (;;) {
+  for (bool last = false; !last;) {
     stream->arrived.wait([&] { return stream->pending.load(); });
     std::deque<CUstream_st::Entry> batch;
     {
       const std::lock_guard lock(queue_mutex());
       stream->pending.store(false);
       batch.swap(stream->queue);
-      if (batch.empty() && stream->closing) break;
+      last = stream->closing;  // nothing comes after
     }
     for (CUstream_st::Entry& entry : batch) {
       for (const Ticket& ticket : entry.after) ticket.wait();
