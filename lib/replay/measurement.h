@@ -59,10 +59,14 @@ class Measurement {
   void fill_hidden(std::size_t shape, std::size_t regime);
   void expect(std::size_t shape);
   Replay replay(Worker& worker, std::size_t shape, ReplayCache cache);
-  // Both the outputs of a replay and that inputs are as they were.
-  void check(Worker& worker, std::size_t shape, std::size_t regime, std::uint64_t poison, int round,
-             int pair);
-  void wrong(std::size_t shape, CheckFailure failure, const std::string& message);
+  // What a check is about. Round and pair are 0 before the rounds.
+  struct Place {
+    std::size_t shape = 0, regime = 0;
+    int round = 0, pair = 0;
+  };
+  void check_outputs(Worker& worker, const Place& place, std::uint64_t poison);
+  void check_inputs(const Place& place);
+  void wrong(const Place& place, CheckFailure failure, const std::string& message);
   void distrust(std::size_t shape, const std::string& cause);
 
   void self_check(Worker& worker, std::size_t shape);

@@ -166,13 +166,6 @@ Measurement::Replay Measurement::replay(Worker& worker, std::size_t shape, Repla
   return replayed;
 }
 
-void Measurement::wrong(std::size_t shape, CheckFailure failure, const std::string& message) {
-  ShapeFacts& facts = facts_[shape];
-  facts.verdict = Verdict::wrong_result;
-  facts.message = message;
-  facts.failure = std::move(failure);
-}
-
 // Never a score: for a person to look at.
 void Measurement::distrust(std::size_t shape, const std::string& cause) {
   ShapeFacts& facts = facts_[shape];
@@ -181,28 +174,36 @@ void Measurement::distrust(std::size_t shape, const std::string& cause) {
                       "; a person has to look at this submission and at the machine");
 }
 
-void Measurement::check(Worker& worker, std::size_t shape, std::size_t regime, std::uint64_t poison,
-                        int round, int pair) {
+void Measurement::check_outputs(Worker& worker, const Place& place, std::uint64_t poison) {
   const auto timer = phases_.time("check");
-  const auto changed = side_->changed_input(shape);
-  auto failure = side_->check(shape, worker.arm_name(), worker.slot(), poison);
+  auto failure = side_->check(place.shape, worker.arm_name(), worker.slot(), poison);
   reach("supervisor", "checked");
-  if (changed) {
-    failure.emplace();
-    failure->facts.output = *changed;
-    failure->facts.check = kInputsChanged;
-    failure->message = describe(failure->facts, {});
-  }
   if (!failure) return;
-  CheckFailure& facts = failure->facts;
-  facts.regime = shapes_[shape]->regimes[regime].name;
-  facts.round = round;
-  facts.pair = pair;
-  const std::string message = cat(in_shape(shape), failure->message, "; regime ", facts.regime);
   if (worker.arm_name() == ArmName::baseline) {
-    throw Error(Fault::package, cat("baseline.py: ", message));
+    throw Error(Fault::package, cat("baseline.py: ", in_shape(place.shape), failure->message));
   }
-  wrong(shape, std::move(facts), message);
+  wrong(place, std::move(failure->facts), failure->message);
+}
+
+// The workers cannot write there, so this finds no careless kernel but a hole in the driver.
+void Measurement::check_inputs(const Place& place) {
+  const auto timer = phases_.time("check");
+  const auto changed = side_->changed_input(place.shape);
+  if (!changed) return;
+  CheckFailure failure;
+  failure.output = *changed;
+  failure.check = kInputsChanged;
+  wrong(place, failure, describe(failure, {}));
+}
+
+void Measurement::wrong(const Place& place, CheckFailure failure, const std::string& message) {
+  failure.regime = shapes_[place.shape]->regimes[place.regime].name;
+  failure.round = place.round;
+  failure.pair = place.pair;
+  ShapeFacts& facts = facts_[place.shape];
+  facts.verdict = Verdict::wrong_result;
+  facts.message = cat(in_shape(place.shape), message, "; regime ", failure.regime);
+  facts.failure = std::move(failure);
 }
 
 void Measurement::conclude(const ArmFailed& failed) {

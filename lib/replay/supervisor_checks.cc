@@ -37,7 +37,7 @@ void Measurement::self_check(Worker& worker, std::size_t shape) {
     differs = true;
     if (!expected) expect(shape);
     expected = true;
-    check(worker, shape, 0, replayed.poison, 0, 0);
+    check_outputs(worker, {shape}, replayed.poison);
   }
   reach("supervisor", "self-check");
   if (!differs || worker.arm_name() == ArmName::baseline) return;
@@ -59,7 +59,8 @@ void Measurement::check_hidden(Worker& submission, std::size_t shape) {
       fill_hidden(shape, regime);
       expect(shape);
       const Replay replayed = replay(submission, shape, ReplayCache::as_is);
-      check(submission, shape, regime, replayed.poison, 0, 0);
+      check_outputs(submission, {shape, regime}, replayed.poison);
+      check_inputs({shape, regime});
     }
   }
 }

@@ -65,11 +65,12 @@ std::optional<std::string> Measurement::attempt(Workers& workers, std::size_t sh
     for (const ArmName arm : {plan.first, second}) {
       replays[arm_index(arm)] = replay(*workers[arm_index(arm)], shape, cache);
     }
+    const Place place{shape, plan.regime, round, number};
     for (const ArmName arm : {ArmName::baseline, ArmName::submission}) {
-      check(*workers[arm_index(arm)], shape, plan.regime, replays[arm_index(arm)].poison, round,
-            number);
-      if (facts_[shape].verdict != Verdict::accepted) throw Concluded{};
+      check_outputs(*workers[arm_index(arm)], place, replays[arm_index(arm)].poison);
     }
+    check_inputs(place);
+    if (facts_[shape].verdict != Verdict::accepted) throw Concluded{};
     for (const ArmName arm : {ArmName::baseline, ArmName::submission}) {
       const Worker::Replayed& result = replays[arm_index(arm)].result;
       if (result.gave_up) return cat("the release of the ", name(arm), " came too late");
