@@ -32,6 +32,7 @@ Primary& primary(CUdevice device) {
 }
 
 std::shared_ptr<CUctx_st> make_context(int device, unsigned flags, bool is_primary) {
+  install_fault_handlers();
   auto context = std::make_shared<CUctx_st>(device, flags, is_primary);
   context->legacy = std::make_shared<CUstream_st>(*context, CU_STREAM_DEFAULT, 0);
   context->streams.push_back(context->legacy);

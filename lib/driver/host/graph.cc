@@ -223,15 +223,12 @@ AllocWork allocation_node(CUctx_st& context, std::size_t bytes) {
   work.params.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   work.params.poolProps.location.id = context.device;
   work.params.bytesize = bytes;
-  const std::uint64_t size = (bytes + kGranule - 1) / kGranule * kGranule;
-  const std::uint64_t address = Memory::get().reserve(size, 0, 0);
+  const std::uint64_t address = Memory::get().reserve_for_graph(bytes);
   work.params.dptr = address;
-  work.reservation = std::shared_ptr<void>(nullptr, [address, size](void*) {
+  work.reservation = std::shared_ptr<void>(nullptr, [address](void*) {
     // The last of graph, execs and queued launches is gone: what was never freed goes too.
     try {
-      const auto range = Memory::get().find(address);
-      if (range.has_value()) Memory::get().free(range->begin, {RangeKind::device});
-      Memory::get().release_reservation(address, size);
+      Memory::get().release_for_graph(address);
     } catch (const Failure&) {
     }
   });

@@ -143,7 +143,7 @@ CUresult CUDAAPI cuGraphLaunch(CUgraphExec handle, CUstream stream_handle) {
   return context_call(__func__, [&](CUctx_st& context) {
     const auto exec = handles<CUgraphExec_st>().get(handle);
     const auto stream = stream_of(context, stream_handle);
-    install_fault_handlers();
+    check_fault_handlers();
     const std::lock_guard lock(queue_mutex());
     refuse_implicit_use(*stream);
     if (stream->capture != nullptr) {

@@ -120,6 +120,12 @@ void install_fault_handlers() {
   FaultHandlers::install(stop_signal(), FaultHandlers::on_stop);
 }
 
+void check_fault_handlers() {
+  struct sigaction present {};
+  sigaction(SIGSEGV, nullptr, &present);
+  if (present.sa_sigaction != FaultHandlers::on_fault) install_fault_handlers();
+}
+
 void block_other_signals() {
   sigset_t set;
   sigfillset(&set);

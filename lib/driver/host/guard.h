@@ -54,8 +54,12 @@ CUresult run_guarded(std::atomic<CUresult>& stop, void (*body)(void*), void* arg
 // Makes every run_guarded under `stop` return, once `stop` is an error.
 void stop_threads(const std::atomic<CUresult>& stop);
 
-// Takes the fault signals, again if someone replaced our handlers since.
+// Takes the fault signals, again if someone replaced our handlers since. A system call for each
+// signal, so not for every launch.
 void install_fault_handlers();
+// The same for every launch, looking at SIGSEGV alone: those who take fault signals (Python's
+// faulthandler, sanitizers, test frameworks) take that one too.
+void check_fault_handlers();
 
 // Blocks every signal but the fault and stop signals in the calling thread, so that the process's
 // own signals go to its own threads.

@@ -114,7 +114,7 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned g
                              {}};
     const auto stream = stream_of(context, handle);
     KernelWork work = checked_launch(stream->context, launch);
-    install_fault_handlers();
+    check_fault_handlers();
     submit(stream, std::move(work));
   });
 }
@@ -133,7 +133,7 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction funct
                              {config->attrs, config->numAttrs}};
     const auto stream = stream_of(context, config->hStream);
     KernelWork work = checked_launch(stream->context, launch);
-    install_fault_handlers();
+    check_fault_handlers();
     submit(stream, std::move(work));
   });
 }

@@ -68,6 +68,16 @@ void populate(Range& range, CUmemAccess_flags access) {
 #endif
 }
 
+// Private, so that large pages are had where shared memory has none; nobody can share it, for a
+// child of fork() does not get it.
+int sharing(RangeKind kind) { return kind == RangeKind::host ? MAP_SHARED : MAP_PRIVATE; }
+
+void advise(const Range& range) {
+  madvise(pointer(range.begin), range.mapped_size, MADV_HUGEPAGE);
+  // A child of fork() has no use for device memory, must not keep it and must not copy it.
+  if (range.on_device()) madvise(pointer(range.begin), range.mapped_size, MADV_DONTFORK);
+}
+
 std::uint64_t map_anywhere(std::uint64_t size, std::uint64_t alignment) {
   // Asks for more than needed and gives the ends back.
   const std::uint64_t length = size + alignment;
@@ -241,9 +251,9 @@ std::map<std::uint64_t, Range>::iterator Memory::at(std::uint64_t address) {
   return address - next->first < next->second.size ? next : ranges_.end();
 }
 
-bool Memory::reserved(std::uint64_t address, std::uint64_t size) const {
-  auto next = reservations_.upper_bound(address);
-  if (next == reservations_.begin()) return false;
+bool Memory::inside(const Spans& spans, std::uint64_t address, std::uint64_t size) {
+  auto next = spans.upper_bound(address);
+  if (next == spans.begin()) return false;
   --next;
   return address - next->first < next->second && size <= next->second - (address - next->first);
 }
@@ -253,7 +263,7 @@ void Memory::map(std::uint64_t address, std::uint64_t size, CUmemGenericAllocati
   const auto held = handles_.find(handle);
   require(held != handles_.end());
   require(size > 0 && size % kGranule == 0 && address % kGranule == 0);
-  require(size <= held->second.physical->size && reserved(address, size));
+  require(size <= held->second.physical->size && inside(reservations_, address, size));
   const auto next = ranges_.lower_bound(address);
   require(next == ranges_.end() || next->first >= address + size);
   require(at(address) == ranges_.end());
@@ -270,9 +280,7 @@ void Memory::map(std::uint64_t address, std::uint64_t size, CUmemGenericAllocati
     ranges_.erase(added);
     fail(CUDA_ERROR_OPERATING_SYSTEM);
   }
-  madvise(pointer(address), size, MADV_HUGEPAGE);
-  // A child of fork() has no use for device memory and must not keep it.
-  madvise(pointer(address), size, MADV_DONTFORK);
+  advise(range);
 }
 
 void Memory::unmap(std::uint64_t address, std::uint64_t size) {
@@ -328,7 +336,7 @@ std::uint64_t Memory::allocate(CUcontext owner, std::uint64_t size, RangeKind ki
   try {
     range.begin = map_anywhere(range.mapped_size, size >= kGranule ? kGranule : 64 * 1024);
     if (mmap(pointer(range.begin), range.mapped_size, PROT_READ | PROT_WRITE,
-             MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) {
+             sharing(kind) | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) {
       munmap(pointer(range.begin), range.mapped_size);
       fail(CUDA_ERROR_OUT_OF_MEMORY);
     }
@@ -336,10 +344,32 @@ std::uint64_t Memory::allocate(CUcontext owner, std::uint64_t size, RangeKind ki
     if (counted) give_back(range.mapped_size);
     throw;
   }
-  madvise(pointer(range.begin), range.mapped_size, MADV_HUGEPAGE);
+  advise(range);
   populate(range, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
   add(range);
   return range.begin;
+}
+
+std::uint64_t Memory::reserve_for_graph(std::uint64_t size) {
+  size = round_up(size, kGranule);
+  const std::uint64_t address = reserve(size, 0, 0);
+  const std::lock_guard lock(mutex_);
+  graph_addresses_.emplace(address, size);
+  return address;
+}
+
+void Memory::release_for_graph(std::uint64_t address) {
+  std::uint64_t size = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto range = ranges_.find(address); range != ranges_.end()) {
+      destroy(range->second);
+      ranges_.erase(range);
+    }
+    size = graph_addresses_.at(address);
+    graph_addresses_.erase(address);
+  }
+  release_reservation(address, size);
 }
 
 void Memory::allocate_at(CUcontext owner, std::uint64_t address, std::uint64_t size) {
@@ -352,10 +382,11 @@ void Memory::allocate_at(CUcontext owner, std::uint64_t address, std::uint64_t s
   require(!find(address).has_value());
   take(range.mapped_size);
   if (mmap(pointer(address), range.mapped_size, PROT_READ | PROT_WRITE,
-           MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) {
+           sharing(range.kind) | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) {
     give_back(range.mapped_size);
     fail(CUDA_ERROR_OUT_OF_MEMORY);
   }
+  advise(range);
   populate(range, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
   add(range);
 }
@@ -423,7 +454,8 @@ void Memory::check(std::uint64_t address, std::uint64_t size, bool write, bool h
   require(address + size >= address);
   auto range = at(address);
   if (range == ranges_.end()) {
-    require(host_too && !reserved(address, 1));
+    if (inside(graph_addresses_, address, size)) return;
+    require(host_too && !inside(reservations_, address, 1));
     return;
   }
   const CUmemAccess_flags needed =

@@ -73,7 +73,9 @@ class Memory {
 
   // cuMemAlloc and its kin: memory with an owner and full access.
   std::uint64_t allocate(CUcontext owner, std::uint64_t size, RangeKind kind, unsigned flags = 0);
-  // Of a graph's alloc node: the address exists before the memory does.
+  // Of a graph's alloc node: the address exists before the memory does, for nodes to refer to.
+  std::uint64_t reserve_for_graph(std::uint64_t size);
+  void release_for_graph(std::uint64_t address);
   void allocate_at(CUcontext owner, std::uint64_t address, std::uint64_t size);
   void add(const Range& range);  // memory that is there already: registered host memory, variables
   // Frees or forgets the range that begins at `address` and is one of `kinds`.
@@ -82,13 +84,15 @@ class Memory {
 
   std::optional<Range> find(std::uint64_t address);
   // INVALID_VALUE unless all of [address, address + size) may be read or written: driver memory
-  // with that access, or, with `host_too`, memory the driver knows nothing of.
+  // with that access, the addresses of a graph's allocation, or, with `host_too`, memory the driver
+  // knows nothing of.
   void check(std::uint64_t address, std::uint64_t size, bool write, bool host_too);
 
  private:
   Memory();
   std::map<std::uint64_t, Range>::iterator at(std::uint64_t address);
-  bool reserved(std::uint64_t address, std::uint64_t size) const;
+  using Spans = std::map<std::uint64_t, std::uint64_t>;
+  static bool inside(const Spans& spans, std::uint64_t address, std::uint64_t size);
   void take(std::uint64_t size);  // from the device's memory: OUT_OF_MEMORY
   void give_back(std::uint64_t size);
   void destroy(const Range& range);
@@ -98,6 +102,7 @@ class Memory {
   std::mutex mutex_;
   std::map<std::uint64_t, Range> ranges_;
   std::map<std::uint64_t, std::uint64_t> reservations_;
+  std::map<std::uint64_t, std::uint64_t> graph_addresses_;  // those reservations that graphs made
   struct Held {
     std::shared_ptr<Physical> physical;
     unsigned count = 1;

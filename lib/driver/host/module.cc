@@ -14,6 +14,7 @@
 #include <set>
 
 #include "driver/host/context.h"
+#include "driver/host/guard.h"
 #include "driver/host/memory.h"
 #include "driver/host/pool.h"
 #include "elf_image.h"
@@ -137,6 +138,7 @@ LoadedImage::~LoadedImage() {
 }
 
 std::shared_ptr<CUmod_st> load_module(CUctx_st& context, std::span<const std::byte> image) {
+  install_fault_handlers();
   auto module = std::make_shared<CUmod_st>();
   module->image = std::make_shared<LoadedImage>(image);
   module->context = &context;
