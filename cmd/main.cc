@@ -20,8 +20,8 @@ int main(int argc, char** argv) {
   try {
     note_interrupts();
     app.parse(argc, argv);
-    return std::cout.flush() ? status : exit_io;
   } catch (...) {
-    return report_failure(app);
+    status = report_failure(app);
   }
+  return std::cout.flush() ? status : exit_io;
 }

@@ -31,6 +31,33 @@ std::string configuration_file() {
   return home != nullptr ? cat(home, "/.config/kjudge/config.toml") : "";
 }
 
+// CLI11 lets the file go before the environment. Here it is the other way round: what a variable
+// sets is taken out of what the file said.
+class FileBelowEnvironment : public CLI::ConfigTOML {
+ public:
+  explicit FileBelowEnvironment(const CLI::App& app) : app_(app) {}
+
+  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+    auto kept = CLI::ConfigTOML::from_config(input);
+    std::erase_if(kept, [&](const CLI::ConfigItem& item) {
+      const CLI::App* command = &app_;
+      for (const std::string& parent : item.parents) {
+        const auto commands = command->get_subcommands(
+            [&](const CLI::App* candidate) { return candidate->get_name() == parent; });
+        if (commands.empty()) return false;  // CLI11 has its say about it
+        command = commands.front();
+      }
+      const CLI::Option* option = command->get_option_no_throw("--" + item.name);
+      return option != nullptr && !option->get_envname().empty() &&
+             std::getenv(option->get_envname().c_str()) != nullptr;
+    });
+    return kept;
+  }
+
+ private:
+  const CLI::App& app_;
+};
+
 }  // namespace
 
 void set_up(CLI::App& app) {
@@ -42,6 +69,7 @@ void set_up(CLI::App& app) {
   app.set_config("--config", configuration_file(),
                  "Defaults, as [selftest] driver = \"host\"; flags and KJUDGE_* go before")
       ->envname("KJUDGE_CONFIG");
+  app.config_formatter(std::make_shared<FileBelowEnvironment>(app));
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
     return cat("kjudge: usage: ", error.what(),

@@ -24,7 +24,14 @@ ProgressLine::ProgressLine() {
 ProgressLine::~ProgressLine() { wipe(); }
 
 void ProgressLine::show(const Progress& progress) {
-  if (!terminal_) return;
+  if (!terminal_) {
+    // Elsewhere silence is right, but not for as long as someone else decides.
+    const bool waits = progress.step.starts_with("waiting");
+    if (waits && progress.step != step_)
+      std::cerr << "kjudge: " << printable(progress.step) << std::endl;
+    step_ = progress.step;
+    return;
+  }
   const auto now = Clock::now();
   if (!shown_ || progress.done < begun_at_ || (progress.done > 0 && begun_at_ == 0)) {
     began_ = now;  // the clock of the time left starts with the first replay

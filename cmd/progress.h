@@ -8,7 +8,8 @@
 
 namespace kjudge {
 
-// One line on stderr that is written over, with the time left; nothing where stderr is no terminal.
+// One line on stderr that is written over, with the time left; where stderr is no terminal
+// only that kjudge waits for another one.
 class ProgressLine {
  public:
   ProgressLine();

@@ -12,6 +12,7 @@ import importlib.util
 import json
 import os
 import sys
+import threading
 import time
 import traceback
 
@@ -112,10 +113,12 @@ class Capture:
         self.alive = []
         self.kernel_fn = None
         self.state = None
+        self.doing = "the capture"
 
     def contestant(self, step, function, *arguments):
         """Calls the contestant's code; Stopped if it raises. A child that it forked, and that comes
         back here, ends: there is one capture process."""
+        self.doing = step
         try:
             return function(*arguments)
         except KeyboardInterrupt:
@@ -130,29 +133,43 @@ class Capture:
         if os.getpid() != self.owner:
             os._exit(0)
 
-    def timed(self, step, function):
+    def timed(self, step, function, limit_s=None):
+        """Runs one step and keeps its seconds. Beyond the limit the process ends with a status that
+        says what it was doing; kjudge's own limit, on the whole process, stands behind this one."""
         start = time.perf_counter()
+        watchdog = threading.Timer(limit_s or threading.TIMEOUT_MAX, self.give_up, (step, limit_s))
+        watchdog.daemon = True
+        watchdog.start()
         try:
             return function()
         finally:
+            watchdog.cancel()
             self.seconds[step] = time.perf_counter() - start
+
+    def give_up(self, step, limit_s):
+        self.seconds[step] = limit_s
+        message = ("%s did not end within %g s; look for an endless loop in a kernel or on the host, or "
+                   "do less" % (self.doing, limit_s))
+        write_status(self.request["status"], "timeout", "", message, "", self.seconds)
+        os._exit(0)
 
     def run(self):
         limits = self.request["limits"]
         name_cupti()
         self.recorder.begin(self.request["device"], self.request["seed"], limits["memory_bytes"])
         context = Context(self.request)
-        submission = self.timed("import", self.load)
+        prepare_s, capture_s = limits.get("prepare_s"), limits.get("capture_s")
+        submission = self.timed("import", self.load, prepare_s)
         self.kernel_fn = getattr(submission, "kernel_fn", None)
         if not callable(self.kernel_fn):
             raise Stopped("runtime_error", "%s defines no kernel_fn(state, inputs, outputs)" %
                           os.path.basename(self.request["submission"]))
         prepare = getattr(submission, "prepare", None)
         if prepare is not None:
-            self.state = self.timed("prepare", lambda: self.prepare(prepare, context))
+            self.state = self.timed("prepare", lambda: self.prepare(prepare, context), prepare_s)
         if self.request["eager"]:
             return self.timed("capture", lambda: self.run_eagerly(self.shapes[0]))
-        self.timed("capture", lambda: [self.capture(shape) for shape in self.shapes])
+        self.timed("capture", lambda: [self.capture(shape) for shape in self.shapes], capture_s)
         self.timed("export", self.export)
 
     def load(self):

@@ -6,7 +6,8 @@ import driver
 SOURCE = """
 #include <kjudge/host_kernel.h>
 
-KJ_VARIABLE(float, table)[1024] = {0};
+typedef float Table[1024];
+KJ_VARIABLE(Table, table) = {0};
 
 KJ_KERNEL(copy, (float *, out), (const float *, in), (long, n)) {
   for (long i = block->index.x; i < n; i += block->grid.x) out[i] = in[i];

@@ -169,10 +169,14 @@ void run_capture(const Driver& driver, const Challenge& challenge, const Capture
   child.environment["LD_PRELOAD"] = recorder.string();
   child.environment["KJUDGE_RECORDER"] = recorder.string();
   if (driver.kind == DriverKind::cuda) {
-    child.environment["CUDA_INJECTION64_PATH"] = recorder.string();  // for CUPTI, see record/cupti.h
+    child.environment["CUDA_INJECTION64_PATH"] =
+        recorder.string();  // for CUPTI, see record/cupti.h
   }
 
-  const double limit = challenge.limits.prepare_s + challenge.limits.capture_s + kExportSeconds;
+  // Without a limit under a debugger; a day is long enough.
+  const double limit =
+      options.eager ? 86400
+                    : challenge.limits.prepare_s + challenge.limits.capture_s + kExportSeconds;
   const auto finished = run_to_end(child, std::chrono::duration<double>(limit),
                                    challenge.limits.output_bytes, check_interrupt);
   if (!finished.output.empty()) outcome.log += finished.output;

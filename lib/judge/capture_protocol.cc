@@ -90,7 +90,8 @@ const FieldTable<CaptureStatus>& status_table() {
                                    {"runtime_error", Verdict::runtime_error},
                                    {"refused", Verdict::refused},
                                    {"out_of_memory", Verdict::out_of_memory},
-                                   {"gpu_fault", Verdict::gpu_fault}}),
+                                   {"gpu_fault", Verdict::gpu_fault},
+                                   {"timeout", Verdict::timeout}}),
                "accepted: there is a bundle"),
       optional("rule", &S::rule, line_kind(0, 256), "that a refused submission broke"),
       optional("message", &S::message, text_kind(), "for the contestant"),
@@ -109,6 +110,11 @@ std::string capture_request(const Challenge& challenge, const CaptureOptions& op
     if (!options.only_shape.empty() && shape.name != options.only_shape) continue;
     shapes.push_back(shape_request(shape, options.role));
   }
+  Json::Object limits = {{"memory_bytes", number(challenge.limits.memory_bytes)}};
+  if (!options.eager) {  // someone at a debugger has time
+    limits.push_back({"prepare_s", Json{challenge.limits.prepare_s}});
+    limits.push_back({"capture_s", Json{challenge.limits.capture_s}});
+  }
   return print_json(Json{Json::Object{
       {"format", text("kjudge-capture/1")},
       {"submission", text(files.submission.string())},
@@ -120,7 +126,7 @@ std::string capture_request(const Challenge& challenge, const CaptureOptions& op
       {"eager", Json{options.eager}},
       {"challenge",
        Json{Json::Object{{"name", text(challenge.name)}, {"version", number(challenge.version)}}}},
-      {"limits", Json{Json::Object{{"memory_bytes", number(challenge.limits.memory_bytes)}}}},
+      {"limits", Json{std::move(limits)}},
       {"shapes", Json{std::move(shapes)}}}});
 }
 

@@ -61,8 +61,7 @@ void require_shape(const Challenge& challenge, const std::string& only_shape) {
 
 DeviceLock lock_device(const DeviceIdentity& device, int number, const ReportProgress& progress) {
   return DeviceLock(cat(device.driver, " ", number, " ", device.name), [&] {
-    check_interrupt();
-    if (progress) progress({"waiting for another evaluation on this device", "", 0});
+    progress({"waiting for another kjudge on this device", "", 0});
   });
 }
 

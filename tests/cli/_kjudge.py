@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the program for tests: in a folder of its own that is kept when a test fails."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BINARY = os.environ.get("KJUDGE_BINARY", os.path.join(ROOT, "build-dev", "bin", "kjudge"))
+RIGHT = """
+import driver
+
+SOURCE = '''
+#include <kjudge/host_kernel.h>
+#include <math.h>
+
+KJ_KERNEL(softmax, (float *, out), (const float *, in), (long, rows), (long, cols)) {
+  for (long row = block->index.x; row < rows; row += block->grid.x) {
+    const float *x = in + row * cols;
+    float *y = out + row * cols;
+    float maximum = x[0];
+    for (long c = 1; c < cols; ++c) maximum = fmaxf(maximum, x[c]);
+    float sum = 0;
+    for (long c = 0; c < cols; ++c) sum += y[c] = expf(x[c] - maximum);
+    for (long c = 0; c < cols; ++c) y[c] /= sum;
+  }
+}
+'''
+
+
+def prepare(ctx):
+    with open("softmax.c", "w") as file:
+        file.write(SOURCE)
+    return driver.load(driver.build("softmax.c")).kernel("softmax")
+
+
+def kernel_fn(state, inputs, outputs):
+    rows, cols = inputs.x.shape
+    state.launch(min(rows, 64), 1, outputs.y, inputs.x, rows, cols)
+"""
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="kjudge-test-")
+        # A private place for temporary files, so that a test can see what is left in it.
+        self.temporary = os.path.join(self.folder, "tmp")
+        os.mkdir(self.temporary)
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("KJUDGE_")}
+        self.environment.update(
+            TMPDIR=self.temporary, XDG_CONFIG_HOME=os.path.join(self.folder, "config"),
+            XDG_CACHE_HOME=os.environ.get("KJUDGE_TEST_CACHE", os.path.join(self.folder, "cache")))
+
+    def tearDown(self):
+        result = self._outcome.result
+        if any(test is self for test, _ in result.failures + result.errors):
+            print("kept: %s" % self.folder, file=sys.stderr)
+        else:
+            shutil.rmtree(self.folder)
+
+    def path(self, *parts):
+        return os.path.join(self.folder, *parts)
+
+    def write(self, name, text):
+        path = self.path(name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as file:
+            file.write(text)
+        return path
+
+    def small_challenge(self, rows=64, cols=48, **changes):
+        """packages/softmax with one small shape and one test: judged in about a second."""
+        folder = self.path("challenge")
+        shutil.copytree(os.path.join(ROOT, "packages", "softmax"), folder)
+        with open(os.path.join(folder, "challenge.json")) as file:
+            challenge = json.load(file)
+        shape = {"arch": "x86_64", "dtype": "float32", "dims": {"rows": rows, "cols": cols}}
+        test = {"arch": "x86_64", "dtype": "float32", "dims": {"rows": 3, "cols": 5}}
+        challenge.update(shapes=[shape], tests=[test])
+        challenge.update(changes)
+        with open(os.path.join(folder, "challenge.json"), "w") as file:
+            json.dump(challenge, file)
+        return folder
+
+    def start(self, *arguments, **environment):
+        return subprocess.Popen([BINARY, *arguments], cwd=self.folder, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                env=dict(self.environment, **environment))
+
+    def run_kjudge(self, *arguments, status=0, timeout=600, **environment):
+        """Runs it to its end and asserts the exit status; returns (stdout, stderr)."""
+        process = self.start(*arguments, **environment)
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            self.fail("%s: no end within %d s\n%s%s" % (arguments, timeout, out, err))
+        if status is not None:
+            self.assertEqual(process.returncode, status, "%s\n%s%s" % (arguments, out, err))
+        return out, err
+
+    def evaluate(self, *arguments, status=0, **environment):
+        """selftest --json as a dict."""
+        out, _ = self.run_kjudge("selftest", *arguments, "--json", status=status, **environment)
+        return json.loads(out)
+
+    def assert_nothing_left(self):
+        """No process, no temporary file, no shared memory of the runs of this test."""
+        deadline = time.monotonic() + 5
+        while (left := self.processes()) and time.monotonic() < deadline:
+            time.sleep(0.05)  # killed, not yet reaped by init
+        self.assertEqual(left, [])
+        self.assertEqual(os.listdir(self.temporary), [])
+        self.assertEqual([n for n in os.listdir("/dev/shm") if "kjudge" in n], [])
+
+    def processes(self):
+        """Command lines of living processes that were started with this test's TMPDIR."""
+        mark = ("TMPDIR=" + self.temporary).encode()
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/environ" % pid, "rb") as file:
+                    mine = any(entry.startswith(mark) for entry in file.read().split(b"\0"))
+                with open("/proc/%s/stat" % pid) as file:
+                    zombie = file.read().rpartition(")")[2].split()[0] == "Z"
+                if mine and not zombie:
+                    with open("/proc/%s/cmdline" % pid, "rb") as file:
+                        found.append(file.read().replace(b"\0", b" ").decode())
+            except OSError:
+                continue
+        return found
+
+    def wait_for(self, condition, what, seconds=60):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                self.fail("no %s within %d s" % (what, seconds))
+            time.sleep(0.01)
+
+
+def interrupt(process, number=signal.SIGINT):
+    process.send_signal(number)
+
+
+def main():
+    if not os.access(BINARY, os.X_OK):
+        sys.exit("%s: not built; set KJUDGE_BINARY" % BINARY)
+    unittest.main(verbosity=2)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A mistake of a challenge's author is told as that, with file and field."""
+
+import os
+
+import _kjudge
+
+
+class BadChallenge(_kjudge.Case):
+    def fails(self, challenge, *parts):
+        right = self.write("right.py", _kjudge.RIGHT)
+        out, err = self.run_kjudge("selftest", right, "--challenge", challenge, "--pairs", "1", status=3)
+        self.assertEqual(out, "")
+        self.assertTrue(err.startswith("kjudge: package: "), err)
+        for part in parts:
+            self.assertIn(part, err)
+        self.assert_nothing_left()
+
+    def test_unknown_field(self):
+        self.fails(self.small_challenge(colour="red"), "challenge.json", "colour")
+
+    def test_missing_file(self):
+        challenge = self.small_challenge()
+        os.remove(os.path.join(challenge, "reference.py"))
+        self.fails(challenge, "reference.py")
+
+    def test_baseline_that_raises(self):
+        challenge = self.small_challenge()
+        with open(os.path.join(challenge, "baseline.py"), "w") as file:
+            file.write("def kernel_fn(state, inputs, outputs):\n    raise RuntimeError('oops')\n")
+        self.fails(challenge, "baseline.py", "oops", "line 2")
+
+    def test_reference_of_a_wrong_type(self):
+        challenge = self.small_challenge()
+        with open(os.path.join(challenge, "reference.py"), "w") as file:
+            file.write("import driver\n\ndef kernel_fn(state, inputs, outputs):\n"
+                       "    return driver.empty(inputs.x.shape, 'float32')\n")
+        self.fails(challenge, "reference.py", "float32", "float64")
+
+    def test_baseline_that_is_wrong(self):
+        challenge = self.small_challenge()
+        with open(os.path.join(challenge, "softmax.c")) as file:
+            source = file.read()
+        self.assertIn("1.f / row_exponentials", source)
+        with open(os.path.join(challenge, "softmax.c"), "w") as file:
+            file.write(source.replace("1.f / row_exponentials", "2.f / row_exponentials"))
+        self.fails(challenge, "baseline.py", "output y", "3072 of 3072 elements differ")
+
+
+if __name__ == "__main__":
+    _kjudge.main()

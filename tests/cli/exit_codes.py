@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every way to call it wrongly has its exit code, and says what to do."""
+
+import os
+
+import _kjudge
+
+
+class ExitCodes(_kjudge.Case):
+    def test_version(self):
+        out, _ = self.run_kjudge("--version")
+        self.assertRegex(out, r"^kjudge \d+\.\d+\.\d+, method \d+, commit \w+, driver \w+")
+
+    def test_help(self):
+        out, _ = self.run_kjudge("--help")
+        for command in ("selftest", "capture", "replay", "score", "rank", "judge", "show", "dump",
+                        "doctor"):
+            self.assertIn(command, out)
+            self.run_kjudge(command, "--help")
+        self.assertNotIn("worker", out)
+
+    def test_usage(self):
+        for arguments in ([], ["nonsense"], ["selftest", "--nonsense"], ["score"],
+                          ["selftest", "--pairs", "0"], ["selftest", "--pairs", "31"],
+                          ["selftest", "--driver", "vulkan"], ["selftest", "no-such-file.py"],
+                          ["selftest", "--challenge", "no-such-challenge"],
+                          ["selftest", "--shape", "no-such-shape"], ["selftest", "--device", "7"],
+                          ["show", "42"], ["rank", "no-such-folder"],
+                          ["judge", "results", "--from", "no-such-folder", "--unsafe"]):
+            with self.subTest(arguments):
+                out, err = self.run_kjudge(*arguments, status=2)
+                self.assertEqual(out, "")
+                self.assertTrue(err.startswith("kjudge: usage: "), err)
+
+    def test_judge_asks_for_unsafe(self):
+        os.mkdir(self.path("from"))
+        _, err = self.run_kjudge("judge", "results", "--from", "from", status=2)
+        self.assertIn("--unsafe", err)
+        self.assertIn("sandbox", err)
+        self.assertFalse(os.path.exists(self.path("results")))
+
+    def test_malformed_files(self):
+        self.write("result.json", "{")
+        self.write("bundle.kjb", "not a bundle")
+        for arguments in (["score", "result.json"], ["show", "result.json"], ["dump", "bundle.kjb"]):
+            with self.subTest(arguments):
+                _, err = self.run_kjudge(*arguments, status=3)
+                self.assertIn(arguments[1], err)
+
+    def test_missing_files(self):
+        self.run_kjudge("dump", "no-such-file", status=6)
+        self.run_kjudge("show", "no-such-file.json", status=6)
+
+    def test_configuration_file(self):
+        self.write("config/kjudge/config.toml", '[selftest]\ndriver = "cuda"\nshape = "x"\n')
+        _, err = self.run_kjudge("selftest", "--driver", "host", status=2)
+        self.assertIn("shape x", err)  # from the file; the driver from the flag
+        _, err = self.run_kjudge("selftest", status=2, KJUDGE_DRIVER="host")
+        self.assertIn("shape x", err)  # the driver from the environment
+        self.write("config/kjudge/config.toml", "[selftest]\nnonsense = 1\n")
+        _, err = self.run_kjudge("selftest", status=2)
+        self.assertIn("nonsense", err)
+
+    def test_full_disk(self):
+        out = os.open("/dev/full", os.O_WRONLY)
+        import subprocess
+        done = subprocess.run([_kjudge.BINARY, "--version"], stdout=out, env=self.environment,
+                              stderr=subprocess.PIPE, check=False)
+        os.close(out)
+        self.assertEqual(done.returncode, 6)
+
+
+if __name__ == "__main__":
+    _kjudge.main()

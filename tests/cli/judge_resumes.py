@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kjudge judge: a queue that loses nothing and judges nothing twice, however it is killed."""
+
+import json
+import os
+import time
+
+import _kjudge
+
+
+class JudgeResumes(_kjudge.Case):
+    def setUp(self):
+        super().setUp()
+        self.challenge = self.small_challenge()
+        for run in ("ada", "ben", "cyd"):
+            self.write("from/%s.py" % run, _kjudge.RIGHT + "# %s\n" % run)
+        self.write("from/dan/submission.py", "raise ValueError('no')\n")
+        self.write("from/dan/notes.txt", "\n")
+        self.write("from/readme.txt", "not a submission\n")
+        self.arguments = ("judge", "results", "--from", "from", "--challenge", self.challenge,
+                          "--unsafe")
+
+    def verdicts(self):
+        """{number: [(run, verdict), ...]} of what lies in the results directory."""
+        found = {}
+        top = self.path("results", "submissions")
+        for number in os.listdir(top) if os.path.isdir(top) else ():
+            if number.startswith("."):
+                continue
+            with open(os.path.join(top, number, "submission.json")) as file:
+                run = json.load(file)["run"]
+            evaluations = os.path.join(top, number, "evaluations")
+            found[int(number)] = []
+            for name in sorted(os.listdir(evaluations) if os.path.isdir(evaluations) else ()):
+                if not name.startswith("."):
+                    with open(os.path.join(evaluations, name, "result.json")) as file:
+                        found[int(number)].append((run, json.load(file)["verdict"]))
+        return found
+
+    ALL = {1: [("ada", "accepted")], 2: [("ben", "accepted")], 3: [("cyd", "accepted")],
+           4: [("dan", "runtime_error")]}
+
+    def test_judges_a_folder_once(self):
+        out, _ = self.run_kjudge(*self.arguments, "--json")
+        self.assertEqual([(j["number"], j["run"], j["verdict"]) for j in json.loads(out)["judged"]],
+                         [(1, "ada", "accepted"), (2, "ben", "accepted"), (3, "cyd", "accepted"),
+                          (4, "dan", "runtime_error")])
+        self.assertEqual(self.verdicts(), self.ALL)
+        evaluation = self.path("results/submissions/1/evaluations/1")
+        self.assertEqual(sorted(os.listdir(evaluation)), ["bundle.kjb", "log.txt", "result.json"])
+        self.assertEqual(sorted(os.listdir(self.path("results/submissions/4/files"))),
+                         ["notes.txt", "submission.py"])
+        before = os.stat(evaluation).st_mtime_ns
+        out, err = self.run_kjudge(*self.arguments)
+        self.assertIn("nothing was waiting", err)
+        self.assertEqual(os.stat(evaluation).st_mtime_ns, before)
+        self.assertEqual(self.verdicts(), self.ALL)
+        self.assert_nothing_left()
+
+        out, _ = self.run_kjudge("rank", "results")
+        self.assertEqual(sorted(line.split()[1] for line in out.splitlines()[1:]),
+                         ["ada", "ben", "cyd"])
+        out, _ = self.run_kjudge("show", "4", "--results", "results")
+        self.assertIn("ValueError: no", out)
+
+    def test_killed_at_any_time(self):
+        start = time.monotonic()
+        self.run_kjudge(*self.arguments)
+        whole = time.monotonic() - start
+        import shutil
+        shutil.rmtree(self.path("results"))
+        kills = 8
+        for kill in range(kills):
+            process = self.start(*self.arguments)
+            time.sleep(whole * (kill + 1) / (kills + 1) / 2)
+            process.kill()
+            process.communicate()
+            seen = self.verdicts()  # whatever is there is whole
+            for number, evaluations in seen.items():
+                self.assertLessEqual(len(evaluations), 1, number)
+        self.wait_for(lambda: not self.processes(), "end of all processes", seconds=10)
+        self.run_kjudge(*self.arguments)
+        self.assertEqual(self.verdicts(), self.ALL)
+        for folder, folders, files in os.walk(self.path("results")):
+            for name in folders + files:
+                self.assertFalse(name.startswith(".new-") or ".tmp." in name, (folder, name))
+
+    def test_one_judge_at_a_time(self):
+        first = self.start(*self.arguments)
+        self.wait_for(lambda: os.path.exists(self.path("results/submissions/1")), "first submission")
+        _, err = self.run_kjudge(*self.arguments, status=75)
+        self.assertIn("try again later", err)
+        first.communicate()
+        self.assertEqual(first.returncode, 0)
+
+    def test_bad_result_is_skipped_and_told(self):
+        self.run_kjudge(*self.arguments)
+        bad = self.path("results/submissions/2/evaluations/1/result.json")
+        with open(bad, "w") as file:
+            file.write('{"format": "kjudge-result/1"')
+        out, err = self.run_kjudge("rank", "results")
+        self.assertNotIn("ben", out)
+        self.assertIn("ada", out)
+        self.assertIn(os.path.relpath(bad, self.folder), err)
+
+    def test_refused_at_the_door(self):
+        os.symlink("/etc/passwd", self.path("from/dan/secrets"))
+        _, err = self.run_kjudge(*self.arguments)
+        self.assertIn("dan: refused: secrets: only regular files", err)
+        self.assertEqual(sorted(self.verdicts()), [1, 2, 3])
+
+
+if __name__ == "__main__":
+    _kjudge.main()

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A contestant's turn: the verdict and the times of one submission."""
+
+import os
+import re
+
+import _kjudge
+
+
+class Selftest(_kjudge.Case):
+    def test_right_submission_is_accepted(self):
+        challenge = self.small_challenge()
+        right = self.write("right.py", _kjudge.RIGHT)
+        result = self.evaluate(right, "--challenge", challenge)
+        self.assertEqual(result["format"], "kjudge-result/1")
+        self.assertEqual(result["verdict"], "accepted")
+        self.assertEqual([(s["name"], s["verdict"]) for s in result["shapes"]],
+                         [("64x48", "accepted"), ("test-3x5", "accepted")])
+        self.assertTrue(result["score"]["ranked"], result["score"])
+        self.assertEqual(result["trust"], "process")
+        self.assert_nothing_left()
+
+    def test_table_on_stdout_and_no_progress_without_terminal(self):
+        challenge = self.small_challenge()
+        right = self.write("right.py", _kjudge.RIGHT)
+        out, err = self.run_kjudge("selftest", right, "--challenge", challenge)
+        self.assertEqual(err, "")
+        lines = out.splitlines()
+        self.assertRegex(lines[0], r"^shape +baseline +submission +speedup +interval +verdict$")
+        self.assertRegex(lines[1], r"^64x48 .* accepted$")
+        self.assertIn("verdict: accepted", out)
+        self.assertRegex(out, r"score: \d+\.\d{3}x \[\d+\.\d{3}, \d+\.\d{3}\]")
+
+    def test_quick_turn_is_not_ranked(self):
+        challenge = self.small_challenge()
+        right = self.write("right.py", _kjudge.RIGHT)
+        result = self.evaluate(right, "--challenge", challenge, "--shape", "64x48", "--pairs", "5")
+        self.assertEqual(result["verdict"], "accepted")
+        self.assertEqual([s["name"] for s in result["shapes"]], ["64x48"])
+        self.assertFalse(result["score"]["ranked"])
+
+    def test_challenge_beside_the_submission(self):
+        challenge = self.small_challenge()
+        out, _ = self.run_kjudge("selftest", os.path.join(challenge, "submission.py"), "--pairs", "1")
+        self.assertIn("64x48", out)
+
+    def test_baseline_is_captured_once(self):
+        challenge = self.small_challenge()
+        right = self.write("right.py", _kjudge.RIGHT)
+        cache = self.path("cache", "kjudge")
+        stamps = []
+        for _ in range(2):
+            self.evaluate(right, "--challenge", challenge, "--pairs", "1",
+                          XDG_CACHE_HOME=self.path("cache"))
+            stamps.append({n: os.stat(os.path.join(cache, n)).st_mtime_ns for n in os.listdir(cache)})
+        self.assertEqual(len(stamps[0]), 2)  # baseline and reference
+        self.assertEqual(stamps[0], stamps[1])
+
+    def test_damaged_cache_is_made_again(self):
+        challenge = self.small_challenge()
+        right = self.write("right.py", _kjudge.RIGHT)
+        arguments = [right, "--challenge", challenge, "--pairs", "1"]
+        self.evaluate(*arguments, XDG_CACHE_HOME=self.path("cache"))
+        cache = self.path("cache", "kjudge")
+        for name in os.listdir(cache):
+            with open(os.path.join(cache, name), "r+b") as file:
+                file.truncate(100)
+        self.evaluate(*arguments, XDG_CACHE_HOME=self.path("cache"))
+
+    def test_eager_runs_without_a_recording(self):
+        challenge = self.small_challenge()
+        right = self.write("right.py", _kjudge.RIGHT + "\nprint('hello from the host')\n")
+        out, err = self.run_kjudge("selftest", right, "--challenge", challenge, "--eager")
+        self.assertIn("nothing was checked or timed", out)
+        self.assertIn("hello from the host", err)
+
+    def test_output_cannot_drive_the_terminal(self):
+        challenge = self.small_challenge()
+        bad = self.write("bad.py", "raise ValueError('\\x1b[2J\\x9b31m')\n")
+        out, err = self.run_kjudge("selftest", bad, "--challenge", challenge, status=1)
+        self.assertIsNone(re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", out + err), repr(out + err))
+
+
+if __name__ == "__main__":
+    _kjudge.main()
