@@ -145,6 +145,8 @@ Child::Child(const ChildOptions& options) {
   auto started =
       launcher(executor, error, program, options.arguments, stdio, start, env, others, group);
   if (error) {
+    // The launcher forks, and where exec fails leaves the child for us to reap.
+    if (launcher.pid > 0) ::waitpid(launcher.pid, nullptr, 0);
     throw Error(Fault::host, cat(options.program.string(), ": cannot start: ", error.message()));
   }
   pid_ = started.id();

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <thread>
@@ -68,10 +69,12 @@ TEST_CASE("output over the limit keeps its first and last halves") {
   CHECK(finished.output.size() < 1100);
 }
 
-TEST_CASE("a program that is not there is an error that names it") {
+TEST_CASE("a program that is not there is an error that names it, and leaves no zombie") {
   ChildOptions options;
   options.program = "/nowhere/program";
   CHECK_THROWS_WITH_AS(Child{options}, doctest::Contains("/nowhere/program"), Error);
+  CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
+  CHECK(errno == ECHILD);
 }
 
 // Boost 1.81's bind_fd crashed every optimized build that gave a child more than 0 to 2.
