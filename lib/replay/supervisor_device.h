@@ -113,7 +113,7 @@ class SupervisorDevice {
   std::deque<DeviceMemory> pristine_;
   DeviceMemory eviction_;
   std::array<Buffer, 2> transfers_;
-  Buffer reports_;
+  Buffer reports_, sums_;  // that kjudge's kernels add to
   std::array<ArmSide, 2> arms_;
   BoundBundle reference_;
   std::unique_ptr<Rebuild> rebuild_;
