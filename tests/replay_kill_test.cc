@@ -24,12 +24,14 @@ class KillAt {
   ~KillAt() { ::unsetenv("KJUDGE_TEST_KILL"); }
 };
 
-Contest quick_contest() {
-  Contest contest(DriverKind::host, {5000});
-  contest.options.rounds = 1;
-  contest.options.pairs_per_round = 1;
-  return contest;
-}
+// One short round of right answers.
+struct QuickContest : Contest {
+  QuickContest() : Contest(DriverKind::host, {5000}) {
+    options.rounds = 1;
+    options.pairs_per_round = 1;
+  }
+  const Bundles bundles{make({{"reference"}}, true), make({{"right"}}), make({{"right"}})};
+};
 
 int children_of_ours() {
   int count = 0;
@@ -60,12 +62,12 @@ int processes_marked(const std::string& mark) {
 
 TEST_CASE("the submission's worker killed at any step is its verdict at the second time") {
   const std::size_t files = shared_memory_files();
+  QuickContest contest;
   for (const std::string& point : kill_points()) {
     if (point.find("submission:") != 0) continue;
     const KillAt kill(point);
-    Contest contest = quick_contest();
     const auto start = std::chrono::steady_clock::now();
-    const auto evaluation = contest.judge({{"right"}});
+    const auto evaluation = contest.replay(contest.bundles);
     CHECK_MESSAGE(evaluation.verdict == Verdict::runtime_error, point, " ", evaluation.message);
     CHECK_MESSAGE(evaluation.message.find("SIGKILL") != std::string::npos, evaluation.message);
     CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
@@ -75,12 +77,12 @@ TEST_CASE("the submission's worker killed at any step is its verdict at the seco
 }
 
 TEST_CASE("the baseline's worker killed at any step is the machine's fault at the second time") {
+  QuickContest contest;
   for (const std::string& point : kill_points()) {
     if (point.find("baseline:") != 0) continue;
     const KillAt kill(point);
-    Contest contest = quick_contest();
     try {
-      contest.judge({{"right"}});
+      contest.replay(contest.bundles);
       FAIL(point << ": nothing happened");
     } catch (const Error& error) {
       CHECK(error.fault() == Fault::device);
@@ -91,11 +93,11 @@ TEST_CASE("the baseline's worker killed at any step is the machine's fault at th
 }
 
 TEST_CASE("a worker killed once costs its round, which is taken again and says so") {
+  QuickContest contest;
+  contest.options.rounds = 2;
   for (const char* point : {"submission:armed:2", "baseline:copy:2", "submission:start:2"}) {
     const KillAt kill(point);
-    Contest contest = quick_contest();
-    contest.options.rounds = 2;
-    const auto evaluation = contest.judge({{"right"}});
+    const auto evaluation = contest.replay(contest.bundles);
     CHECK_MESSAGE(evaluation.verdict == Verdict::accepted, point, " ", evaluation.message);
     const ShapeFacts& shape = evaluation.shapes.at(0);
     REQUIRE(shape.rounds.size() == 2);
@@ -104,8 +106,7 @@ TEST_CASE("a worker killed once costs its round, which is taken again and says s
     CHECK(first.void_causes.back().find("taken again") != std::string::npos);
   }
   const KillAt kill("submission:evict:1");  // while checking: nothing was measured yet
-  Contest contest = quick_contest();
-  CHECK(contest.judge({{"right"}}).verdict == Verdict::accepted);
+  CHECK(contest.replay(contest.bundles).verdict == Verdict::accepted);
 }
 
 TEST_CASE("the supervisor killed at any step leaves no process and no shared memory") {

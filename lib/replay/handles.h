@@ -18,7 +18,10 @@ class PrimaryContext {
     KJ_DRIVER(driver, cuDeviceGet(&device_, device));
     CUcontext context = nullptr;
     KJ_DRIVER(driver, cuDevicePrimaryCtxRetain(&context, device_));
-    driver.cuCtxSetCurrent(context);
+    if (const CUresult result = driver.cuCtxSetCurrent(context); result != CUDA_SUCCESS) {
+      driver.cuDevicePrimaryCtxRelease(device_);
+      check_driver(driver, result, "cuCtxSetCurrent");
+    }
   }
   ~PrimaryContext() {
     driver_.cuCtxSetCurrent(nullptr);

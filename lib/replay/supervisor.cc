@@ -69,7 +69,12 @@ void Measurement::set_up(const BundleReader& reference, const BundleReader& base
   const auto timer = phases_.time("start");
   reach("supervisor", "context");
   side_ = std::make_unique<SupervisorDevice>(driver_, options_.device, options_.allow_pageable);
-  side_->make_inputs(shapes_);
+  try {
+    side_->make_inputs(shapes_);
+  } catch (Error& error) {
+    error.context("memory for the inputs of all shapes");
+    throw;
+  }
   reach("supervisor", "inputs");
   try {
     side_->rebuild_reference(bind_shapes(reference, shapes_, ExpectedType::of_reference));

@@ -242,12 +242,14 @@ std::vector<std::uint64_t> Contest::hashes(const Bundle& bundle, std::size_t ind
 
 Evaluation Contest::judge(const ArmCode& submission, const ArmCode& baseline,
                           const ArmCode& reference, const ReportProgress& progress) {
-  const BundleReader reference_bundle(make(reference, true));
-  const BundleReader baseline_bundle(make(baseline));
-  const BundleReader submission_bundle(make(submission));
+  return replay({make(reference, true), make(baseline), make(submission)}, progress);
+}
+
+Evaluation Contest::replay(const Bundles& bundles, const ReportProgress& progress) {
+  const BundleReader reference(bundles.reference), baseline(bundles.baseline),
+      submission(bundles.submission);
   Evaluation evaluation;
-  measure(driver_, challenge, reference_bundle, baseline_bundle, submission_bundle, options,
-          progress, evaluation);
+  measure(driver_, challenge, reference, baseline, submission, options, progress, evaluation);
   return evaluation;
 }
 

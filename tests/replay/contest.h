@@ -37,6 +37,11 @@ class Contest {
   bool inout = false;
   ReplayOptions options;
 
+  // The bundles of an evaluation, for several of the same.
+  struct Bundles {
+    std::filesystem::path reference, baseline, submission;
+  };
+  Evaluation replay(const Bundles& bundles, const ReportProgress& progress = {});
   // measure() with the baseline "right" unless another is given.
   Evaluation judge(const ArmCode& submission, const ArmCode& baseline = {{"right"}},
                    const ArmCode& reference = {{"reference"}}, const ReportProgress& progress = {});

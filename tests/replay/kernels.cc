@@ -43,12 +43,13 @@ KERNEL3(reference, double*, out, const float*, in, int64_t, n) {
 KERNEL3(right, float*, out, const float*, in, int64_t, n) { FOR_EACH(i, n) out[i] = 2 * in[i] + 1; }
 
 // right, and 1 or 20 ms slower
-#define SPIN(ns)                     \
-  const uint64_t start = now_ns();   \
-  while (now_ns() - start < (ns)) {} \
+#define SPIN(ns)                    \
+  const uint64_t start = now_ns();  \
+  while (now_ns() - start < (ns)) { \
+  }                                 \
   FOR_EACH(i, n) out[i] = 2 * in[i] + 1
-KERNEL3(slow, float *, out, const float *, in, int64_t, n) { SPIN(1000000); }
-KERNEL3(very_slow, float *, out, const float *, in, int64_t, n) { SPIN(20000000); }
+KERNEL3(slow, float*, out, const float*, in, int64_t, n) { SPIN(1000000); }
+KERNEL3(very_slow, float*, out, const float*, in, int64_t, n) { SPIN(20000000); }
 
 KERNEL3(wrong_last, float*, out, const float*, in, int64_t, n) {
   FOR_EACH(i, n) out[i] = 2 * in[i] + (i == n - 1 ? 2 : 1);
