@@ -191,6 +191,13 @@ TEST_CASE("a void pair is taken again whole, at most three times, with every cau
   CHECK(tries == 2);
 }
 
+TEST_CASE("the slack that arms of very different lengths have is allowed, no more") {
+  CHECK(slack_allowance_ns(DriverKind::cuda, 50e3, 50e3) == 1e3);
+  CHECK(slack_allowance_ns(DriverKind::cuda, 20e6, 4e3) > 2 * 19e3);  // seen on an H200
+  CHECK(slack_allowance_ns(DriverKind::cuda, 100e3, 50e3) < 1.2e3);
+  CHECK(slack_allowance_ns(DriverKind::host, 1e6, 1e6) < 400e3);
+}
+
 TEST_CASE("a clock is steady when its last five samples agree") {
   RoundClock clock(DriverKind::cuda);
   for (const double cycles : {100e3, 140e3, 170e3, 189e3, 190e3}) clock.add(cycles, 100e3);
