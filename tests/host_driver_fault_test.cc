@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -101,6 +103,30 @@ TEST_CASE("a fault ends the blocks that wait for the faulty one") {
   check_broken(CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+TEST_CASE("a kernel is not stopped inside a function that holds a lock of the process") {
+  for (int i = 0; i < 20; ++i) {
+    const HostContext context;
+    const HostModule module("kernels");
+    int arrived = 0;
+    module.launch("allocate_forever", {64, 1, 1}, {}, &arrived);
+    check_broken(CUDA_ERROR_ILLEGAL_INSTRUCTION);
+    free(malloc(1 << 20));
+    fflush(stderr);
+  }
+}
+
+TEST_CASE("a kernel that sleeps in the system is stopped all the same") {
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    const HostContext context;
+    const HostModule module("kernels");
+    module.launch("sleep_forever", {}, {});
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    CHECK(CU(cuCtxDestroy)(context.handle()) == CUDA_SUCCESS);
+  }
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(3));
+}
+
 TEST_CASE("each fault has its error") {
   const auto error_of = [](const char* name, auto... arguments) {
     const HostContext context;
@@ -175,8 +201,8 @@ TEST_CASE("child: crashes outside kernels" * doctest::skip()) {
   const HostModule module("kernels");
   module.launch("store_at", {}, {}, CUdeviceptr{0}, 0u);
   CHECK(CU(cuCtxSynchronize)() == CUDA_ERROR_ILLEGAL_ADDRESS);
-  volatile int* nowhere = nullptr;
-  *nowhere = 1;
+  void* closed = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  *static_cast<volatile int*>(closed) = 1;
 }
 
 TEST_CASE("a crash outside kernels still ends the process by its signal") {

@@ -3,6 +3,9 @@
 #undef NDEBUG
 #include <assert.h>
 #include <kjudge/host_kernel.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 #include <xmmintrin.h>
 
 #include <stdexcept>
@@ -51,6 +54,22 @@ KJ_KERNEL(store_or_spin, (volatile int *, address), (uint32_t, which)) {
 KJ_KERNEL(spin, (volatile int *, go)) {
   while (*go == 0) {
   }
+}
+// Stays where locks are held: in malloc, and in stdio with a stream of the process.
+KJ_KERNEL(allocate_forever, (volatile int *, arrived)) {
+  if (block->index.x == 0) {
+    while (kj_atomic_add(const_cast<int *>(arrived), 0) < 1) {
+    }
+    __builtin_trap();
+  }
+  for (;;) {
+    free(malloc(1 << 20));
+    fflush(stderr);
+    kj_atomic_add(const_cast<int *>(arrived), 1);
+  }
+}
+KJ_KERNEL(sleep_forever) {
+  for (;;) pause();
 }
 KJ_KERNEL(divide, (volatile int *, by), (volatile int *, out)) { *out = 7 / *by; }
 KJ_KERNEL(trap, (int, ignored)) {

@@ -12,7 +12,6 @@ using namespace kjudge;
 
 namespace {
 
-std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
 
 bool attribute(const Range& range, CUpointer_attribute which, std::uint64_t address, void* out) {
   const auto put = [out](auto value) { std::memcpy(out, &value, sizeof(value)); };

@@ -128,8 +128,6 @@ constexpr CUmemorytype kHost = CU_MEMORYTYPE_HOST;
 constexpr CUmemorytype kDevice = CU_MEMORYTYPE_DEVICE;
 constexpr CUmemorytype kUnified = CU_MEMORYTYPE_UNIFIED;
 
-CUdeviceptr address_of(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
-
 MemsetWork fill(CUdeviceptr address, size_t pitch, unsigned value, unsigned element_size,
                 size_t width, size_t height) {
   CUDA_MEMSET_NODE_PARAMS params{};

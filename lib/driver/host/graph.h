@@ -86,6 +86,11 @@ struct CUgraphExec_st {
   std::vector<CUdeviceptr> open_allocations;  // made by the last launch and not freed by it
 };
 
+// The graph behind a handle; INVALID_VALUE when there is none.
+inline std::shared_ptr<CUgraph_st> graph_of(CUgraph handle) {
+  return kjudge::handles<CUgraph_st>().get(handle, CUDA_ERROR_INVALID_VALUE);
+}
+
 namespace kjudge {
 
 // Launch attributes of the CUDA version this was written for.

@@ -9,10 +9,6 @@ using namespace kjudge;
 
 namespace {
 
-std::shared_ptr<CUgraph_st> graph_of(CUgraph handle) {
-  return handles<CUgraph_st>().get(handle, CUDA_ERROR_INVALID_VALUE);
-}
-
 // The API's way to give out a list: without `out` its length, with it as many as fit, nulls after
 // them, and how many there are.
 void give(const std::vector<CUgraphNode>& list, CUgraphNode* out, size_t* count) {

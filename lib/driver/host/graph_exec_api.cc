@@ -62,10 +62,6 @@ std::shared_ptr<CUgraphExec_st> instantiate(const CUgraph_st& graph, unsigned lo
 
 namespace {
 
-std::shared_ptr<CUgraph_st> graph_of(CUgraph handle) {
-  return handles<CUgraph_st>().get(handle, CUDA_ERROR_INVALID_VALUE);
-}
-
 void check_flags(unsigned long long flags) {
   require((flags & ~(kKnownFlags | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)) == 0);
   require((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) == 0, CUDA_ERROR_NOT_SUPPORTED);

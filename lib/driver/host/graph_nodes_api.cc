@@ -12,10 +12,6 @@ using namespace kjudge;
 
 namespace {
 
-std::shared_ptr<CUgraph_st> graph_of(CUgraph handle) {
-  return handles<CUgraph_st>().get(handle, CUDA_ERROR_INVALID_VALUE);
-}
-
 std::shared_ptr<CUctx_st> context_or_current(CUcontext handle) {
   if (handle == nullptr) return usable_context();
   auto context = handles<CUctx_st>().get(handle, CUDA_ERROR_INVALID_CONTEXT);

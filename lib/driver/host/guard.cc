@@ -2,10 +2,13 @@
 #include "driver/host/guard.h"
 
 #include <fenv.h>
+#include <ucontext.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "driver/host/entry.h"
@@ -48,27 +51,57 @@ CUresult error_of(int signal) {
   }
 }
 
+// The trap flag: a trap after each instruction.
+constexpr greg_t kTrapFlag = 0x100;
+
+greg_t& flags_of(void* context) {
+  return static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL];
+}
+
 }  // namespace
 
 struct FaultHandlers {
+  [[noreturn]] static void leave(KernelThread& self, int error) {
+    self.armed_ = 0;
+    self.stepping_ = 0;
+    self.fault_ = error;
+    // Which the kernel blocked for this handler; the jump restores no mask.
+    sigset_t stop;
+    sigemptyset(&stop);
+    sigaddset(&stop, stop_signal());
+    pthread_sigmask(SIG_UNBLOCK, &stop, nullptr);
+    siglongjmp(self.jump_, 1);
+  }
+
   static void on_fault(int signal, siginfo_t* info, void* context) {
     KernelThread* self = current_thread;
-    if (self != nullptr && self->armed_) {
-      self->armed_ = 0;
-      self->fault_ = error_of(signal);
-      siglongjmp(self->jump_, 1);
+    if (self != nullptr && self->stepping_ && signal == SIGTRAP && info->si_code == TRAP_TRACE) {
+      leave_or_step(*self, context);
+      return;
     }
+    if (self != nullptr && self->armed_) leave(*self, error_of(signal));
     pass_on(signal, info, context);
   }
 
-  static void on_stop(int, siginfo_t*, void*) {
-    KernelThread* self = current_thread;
-    if (self == nullptr || !self->armed_) return;
-    const auto* stop = self->stop_.load(std::memory_order_relaxed);
+  static void on_stop(int, siginfo_t*, void* context) {
+    if (KernelThread* self = current_thread; self != nullptr) leave_or_step(*self, context);
+  }
+
+  // Out of the module's own instructions the thread leaves at once; out of a function that they
+  // called it goes on, instruction by instruction, until it is back.
+  static void leave_or_step(KernelThread& self, void* context) {
+    self.stepping_ = 0;
+    flags_of(context) &= ~kTrapFlag;
+    if (!self.armed_) return;
+    const auto* stop = self.stop_.load(std::memory_order_relaxed);
     if (stop == nullptr || stop->load(std::memory_order_relaxed) == CUDA_SUCCESS) return;
-    self->armed_ = 0;
-    self->fault_ = stop->load(std::memory_order_relaxed);
-    siglongjmp(self->jump_, 1);
+    const auto at = static_cast<std::uintptr_t>(
+        static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
+    if ((at >= self.code_.begin && at < self.code_.end) || self.leave_anywhere_.load()) {
+      leave(self, stop->load(std::memory_order_relaxed));
+    }
+    self.stepping_ = 1;
+    flags_of(context) |= kTrapFlag;
   }
 
   // To whoever had the signal before us. A second pass for the same thread means that the previous
@@ -106,9 +139,11 @@ struct FaultHandlers {
     previous_actions[signal] = present;
     struct sigaction ours {};
     ours.sa_sigaction = handler;
-    // SA_NODEFER, with an empty mask: the handler leaves by a jump that restores no mask.
+    // SA_NODEFER, since the handler leaves by a jump; the stop signal waits, or it would begin to
+    // step through the handler.
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
     sigemptyset(&ours.sa_mask);
+    sigaddset(&ours.sa_mask, stop_signal());
     sigaction(signal, &ours, nullptr);
   }
 };
@@ -170,8 +205,11 @@ void* KernelThread::scratch(std::size_t bytes) {
   return scratch_;
 }
 
-CUresult run_guarded(std::atomic<CUresult>& stop, void (*body)(void*), void* argument) {
+CUresult run_guarded(std::atomic<CUresult>& stop, void (*body)(void*), void* argument,
+                     CodeRange code) {
   KernelThread& self = *current_thread;
+  self.code_ = code;
+  self.leave_anywhere_.store(false);
   // A kernel may change how floats round or flush; what runs next on this thread, perhaps kjudge's
   // own comparison, must not see that.
   fenv_t float_mode;
@@ -195,11 +233,19 @@ CUresult run_guarded(std::atomic<CUresult>& stop, void (*body)(void*), void* arg
 }
 
 void stop_threads(const std::atomic<CUresult>& stop) {
-  const std::lock_guard lock(threads().mutex);
-  for (KernelThread* thread : threads().list) {
-    if (thread->stop_.load() == &stop && thread != current_thread) {
-      pthread_kill(thread->thread_, stop_signal());
+  for (int milliseconds = 0; milliseconds < 2000; ++milliseconds) {
+    bool any = false;
+    {
+      const std::lock_guard lock(threads().mutex);
+      for (KernelThread* thread : threads().list) {
+        if (thread->stop_.load() != &stop || thread == current_thread) continue;
+        any = true;
+        if (milliseconds >= 1000) thread->leave_anywhere_.store(true);
+        pthread_kill(thread->thread_, stop_signal());
+      }
     }
+    if (!any) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 namespace kjudge {
@@ -19,6 +20,11 @@ namespace kjudge {
 // is inside run_guarded, and go on to whoever had the signal before when it is not: host code keeps
 // its own handlers, and its own crashes. A context's sticky error is also the flag that stops what
 // it runs: stop_threads sends kStopSignal to the threads inside, and each leaves by the same jump.
+
+// Where a module's own instructions are. By default everywhere.
+struct CodeRange {
+  std::uintptr_t begin = 0, end = ~std::uintptr_t{0};
+};
 
 class KernelThread {
  public:
@@ -32,14 +38,17 @@ class KernelThread {
   void* scratch(std::size_t bytes);
 
  private:
-  friend CUresult run_guarded(std::atomic<CUresult>&, void (*)(void*), void*);
+  friend CUresult run_guarded(std::atomic<CUresult>&, void (*)(void*), void*, CodeRange);
   friend void stop_threads(const std::atomic<CUresult>&);
   friend struct FaultHandlers;
 
   pthread_t thread_;
   std::atomic<const std::atomic<CUresult>*> stop_{nullptr};
   volatile sig_atomic_t armed_ = 0;
+  volatile sig_atomic_t stepping_ = 0;
   volatile int fault_ = 0;
+  std::atomic<bool> leave_anywhere_{false};
+  CodeRange code_;
   sigjmp_buf jump_;
   std::unique_ptr<std::byte[]> signal_stack_;
   void* scratch_ = nullptr;
@@ -49,9 +58,11 @@ class KernelThread {
 // Calls body(argument) on a KernelThread. Returns CUDA_SUCCESS when it came back, the error of its
 // fault, or `stop` when that was or became an error. Destructors inside body do not run when it is
 // left by a jump.
-CUresult run_guarded(std::atomic<CUresult>& stop, void (*body)(void*), void* argument);
+CUresult run_guarded(std::atomic<CUresult>& stop, void (*body)(void*), void* argument,
+                     CodeRange code = {});
 
-// Makes every run_guarded under `stop` return, once `stop` is an error.
+// Makes every run_guarded under `stop` return, once `stop` is an error, and waits for it, two
+// seconds at most.
 void stop_threads(const std::atomic<CUresult>& stop);
 
 // Takes the fault signals, again if someone replaced our handlers since. A system call for each

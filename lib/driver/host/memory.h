@@ -14,6 +14,10 @@
 
 namespace kjudge {
 
+inline std::uint64_t address_of(const void* pointer) {
+  return reinterpret_cast<std::uint64_t>(pointer);
+}
+
 // Device memory of the host driver: physical memory is a memfd, a mapping is an mmap of it at the
 // address asked for, a reservation is a PROT_NONE mapping that keeps the range, access rights are
 // mprotect. One table says what every driver-owned address is.

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -60,6 +61,34 @@ void check_bytes(std::span<const std::byte> image) {
   }
 }
 
+// The executable segments of the loaded object that holds `address`.
+CodeRange code_around(const void* address) {
+  struct Search {
+    std::uintptr_t address;
+    CodeRange found;
+  } search{reinterpret_cast<std::uintptr_t>(address), {}};
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* out) {
+        Search& wanted = *static_cast<Search*>(out);
+        CodeRange code{~std::uintptr_t{0}, 0};
+        bool here = false;
+        for (int i = 0; i < object->dlpi_phnum; ++i) {
+          const ElfW(Phdr)& segment = object->dlpi_phdr[i];
+          if (segment.p_type != PT_LOAD) continue;
+          const std::uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
+          const std::uintptr_t end = begin + segment.p_memsz;
+          here = here || (wanted.address >= begin && wanted.address < end);
+          if ((segment.p_flags & PF_X) == 0) continue;
+          code.begin = std::min(code.begin, begin);
+          code.end = std::max(code.end, end);
+        }
+        if (here) wanted.found = code;
+        return here ? 1 : 0;
+      },
+      &search);
+  return search.found;
+}
+
 }  // namespace
 
 std::span<const std::byte> image_bytes(const void* image) {
@@ -97,6 +126,7 @@ LoadedImage::LoadedImage(std::span<const std::byte> image) {
     }
     if (table->begin != nullptr) kernels_ = {table->begin, table->end};
     table->threads = core_count();
+    code_ = code_around(table);
     std::set<std::string_view> names;
     for (const kj_kernel_entry& kernel : kernels_) {
       if (kernel.name == nullptr || kernel.run == nullptr ||

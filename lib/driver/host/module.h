@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "driver/host/guard.h"
 #include "driver/host/handles.h"
 #include "driver/host/include/kjudge/host_kernel.h"
 
@@ -31,6 +32,7 @@ class LoadedImage {
   LoadedImage& operator=(const LoadedImage&) = delete;
 
   std::span<const kj_kernel_entry> kernels() const { return kernels_; }
+  CodeRange code() const { return code_; }
   // Address and size of a KJ_VARIABLE.
   struct Variable {
     std::uint64_t address = 0, size = 0;
@@ -40,6 +42,7 @@ class LoadedImage {
  private:
   void* library_ = nullptr;
   std::span<const kj_kernel_entry> kernels_;
+  CodeRange code_;
   std::map<std::string, Variable, std::less<>> variables_;
 };
 

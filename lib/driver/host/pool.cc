@@ -53,7 +53,7 @@ void work_on(Running& running) {
       return;
     }
   }
-  const CUresult result = run_guarded(running.stop, take_indices, &running);
+  const CUresult result = run_guarded(running.stop, take_indices, &running, running.job.code);
   if (result != CUDA_SUCCESS) stop_with(running.stop, result);
 }
 

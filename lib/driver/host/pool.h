@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "driver/host/guard.h"
+
 namespace kjudge {
 
 // How long a waiting thread spins before it sleeps. Waking a sleeper costs 5 to 50 us, so a queue
@@ -58,6 +60,7 @@ struct Job {
   void (*run)(const void* context, std::uint64_t index) = nullptr;
   const void* context = nullptr;
   std::uint64_t count = 0;
+  CodeRange code;                 // of `run`, where it is a module's
   std::size_t scratch_bytes = 0;  // of KernelThread::scratch, zero when a thread starts on the job
 };
 CUresult run_job(const Job& job, std::atomic<CUresult>& stop);

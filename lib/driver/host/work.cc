@@ -44,7 +44,8 @@ void run_block(const void* context, std::uint64_t index) {
 CUresult run(const KernelWork& work, CUctx_st& context) {
   const Launch launch{work, work.arguments.data()};
   const std::uint64_t blocks = std::uint64_t{work.grid[0]} * work.grid[1] * work.grid[2];
-  return run_job({run_block, &launch, blocks, work.shared_bytes}, context.error);
+  return run_job({run_block, &launch, blocks, work.function->image->code(), work.shared_bytes},
+                 context.error);
 }
 
 void fill_row(void* row, std::uint64_t width, unsigned element_size, unsigned value) {
@@ -74,13 +75,13 @@ CUresult run(const MemsetWork& work, CUctx_st& context) {
                q.value);
     };
     const std::uint64_t bytes = p.width * p.elementSize;
-    return run_job({piece, &p, (bytes + kPieceBytes - 1) / kPieceBytes}, context.error);
+    return run_job({piece, &p, (bytes + kPieceBytes - 1) / kPieceBytes, {}, 0}, context.error);
   }
   const auto row = [](const void* at, std::uint64_t index) {
     const auto& q = *static_cast<const CUDA_MEMSET_NODE_PARAMS*>(at);
     fill_row(reinterpret_cast<void*>(q.dst + index * q.pitch), q.width, q.elementSize, q.value);
   };
-  return run_job({row, &p, p.height}, context.error);
+  return run_job({row, &p, p.height, {}, 0}, context.error);
 }
 
 struct CopyPlan {
@@ -112,7 +113,8 @@ CUresult run(const CopyWork& work, CUctx_st& context) {
       const std::uint64_t begin = index * kPieceBytes;
       std::memmove(q.to + begin, q.from + begin, std::min(kPieceBytes, q.width - begin));
     };
-    return run_job({piece, &plan, (plan.width + kPieceBytes - 1) / kPieceBytes}, context.error);
+    return run_job({piece, &plan, (plan.width + kPieceBytes - 1) / kPieceBytes, {}, 0},
+                   context.error);
   }
   const auto row = [](const void* at, std::uint64_t index) {
     const auto& q = *static_cast<const CopyPlan*>(at);
@@ -120,7 +122,7 @@ CUresult run(const CopyWork& work, CUctx_st& context) {
     std::memmove(q.to + y * q.to_pitch + z * q.to_slice,
                  q.from + y * q.from_pitch + z * q.from_slice, q.width);
   };
-  return run_job({row, &plan, p.Height * p.Depth}, context.error);
+  return run_job({row, &plan, p.Height * p.Depth, {}, 0}, context.error);
 }
 
 CUresult run(const EmptyWork&, CUctx_st&) { return CUDA_SUCCESS; }
