@@ -230,6 +230,11 @@ TEST_CASE("destroying a context stops a kernel that never ends") {
     CUcontext popped = nullptr;
     CHECK(CU(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS);
   }
+}
+
+TEST_CASE("child: resets the primary context" * doctest::skip()) {
+  REQUIRE(CU(cuInit)(0) == CUDA_SUCCESS);
+  int never = 0;
   CUcontext primary = nullptr;
   REQUIRE(CU(cuDevicePrimaryCtxRetain)(&primary, 0) == CUDA_SUCCESS);
   REQUIRE(CU(cuCtxPushCurrent)(primary) == CUDA_SUCCESS);
@@ -243,6 +248,10 @@ TEST_CASE("destroying a context stops a kernel that never ends") {
   int active = 1;
   CHECK(CU(cuDevicePrimaryCtxGetState)(0, &flags, &active) == CUDA_SUCCESS);
   CHECK(active == 0);
+}
+
+TEST_CASE("resetting the primary context stops a kernel that never ends") {
+  CHECK(run_this_test_in_a_child("child: resets the primary context", {}) == 0);
 }
 
 TEST_CASE("child: launch time limit" * doctest::skip()) {
