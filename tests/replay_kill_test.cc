@@ -33,15 +33,6 @@ struct QuickContest : Contest {
   const Bundles bundles{make({{"reference"}}, true), make({{"right"}}), make({{"right"}})};
 };
 
-int children_of_ours() {
-  int count = 0;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::ifstream children(task.path() / "children");
-    for (std::string pid; children >> pid;) ++count;
-  }
-  return count;
-}
-
 std::size_t shared_memory_files() {
   const auto files = std::filesystem::directory_iterator("/dev/shm");
   return static_cast<std::size_t>(std::distance(begin(files), end(files)));

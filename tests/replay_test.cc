@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <thread>
 
@@ -51,13 +50,6 @@ class EnvironmentVariable {
  private:
   const char* variable_;
 };
-
-int children_of_ours() {
-  int count = 0;
-  std::ifstream tasks(cat("/proc/self/task/", ::gettid(), "/children"));
-  for (std::string pid; tasks >> pid;) ++count;
-  return count;
-}
 
 int open_descriptors() {
   int count = 0;

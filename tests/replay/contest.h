@@ -56,4 +56,7 @@ class Contest {
   int bundles_ = 0;
 };
 
+// Child processes of this one, of all its threads.
+int children_of_ours();
+
 }  // namespace kjudge
