@@ -133,7 +133,7 @@ std::filesystem::path Contest::make(const ArmCode& code, bool is_reference) {
         captured.graph.nodes.push_back(MemcpyNode{state + 4096, addresses[s].out, out_bytes,
                                                   out_bytes, 1, 1, out_bytes, 1, 1});
         captured.graph.nodes.push_back(MemsetNode{addresses[s].out, 0, 0, 1, out_bytes, 1});
-        captured.graph.nodes.push_back(EmptyNode{});
+        captured.graph.nodes.emplace_back(std::in_place_type<EmptyNode>);
         captured.graph.nodes.push_back(MemcpyNode{addresses[s].out, state + 4096, out_bytes,
                                                   out_bytes, 1, 1, out_bytes, 1, 1});
       } else {
