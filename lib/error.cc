@@ -34,6 +34,16 @@ Error& Error::context(std::string_view context) {
   return *this;
 }
 
+std::string hex(std::uint64_t value) {
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  do {
+    text.insert(text.begin(), kDigits[value & 15]);
+    value >>= 4;
+  } while (value != 0);
+  return "0x" + text;
+}
+
 void throw_errno(std::string_view what, std::source_location where) {
   const int code = errno;
   throw Error(Fault::host, cat(what, ": ", std::strerror(code)), where);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <source_location>
 #include <stdexcept>
 #include <string>
@@ -56,6 +57,9 @@ std::string cat(const Parts&... parts) {
   ((joined += text(parts)), ...);
   return joined;
 }
+
+// "0x2f00", for addresses in messages.
+std::string hex(std::uint64_t value);
 
 // "errno text" for a failed system call: Error(Fault::host, "`what`: No such file or directory").
 [[noreturn]] void throw_errno(std::string_view what,

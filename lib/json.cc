@@ -14,7 +14,6 @@
 namespace kjudge {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool plain_name(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
@@ -365,7 +364,7 @@ Kind<double> number_kind(double low, double high) {
 Kind<double> any_number_kind() {
   static const Kind<double> finite = number_kind();
   static const Kind<double> special = word_kind<double>(
-      {{"infinity", kInfinity}, {"-infinity", -kInfinity}, {"nan", std::nan("")}});
+      {{"infinity", INFINITY}, {"-infinity", -INFINITY}, {"nan", std::nan("")}});
   const std::string what = cat("a number, ", special.expected);
   return {what,
           [what](const JsonCursor& at) {

@@ -12,7 +12,6 @@ namespace kjudge {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool any_nan(std::span<const double> samples) {
   return std::any_of(samples.begin(), samples.end(), [](double x) { return std::isnan(x); });
@@ -72,9 +71,9 @@ double geometric_mean(std::span<const double> samples) {
   KJ_CHECK(!samples.empty());
   if (any_nan(samples)) return kNaN;
   const auto [low, high] = std::minmax_element(samples.begin(), samples.end());
-  if (*low < 0 || (*low == 0 && *high == kInfinity)) return kNaN;
+  if (*low < 0 || (*low == 0 && *high == INFINITY)) return kNaN;
   if (*low == 0) return 0;
-  if (*high == kInfinity || *low == *high) return *high;
+  if (*high == INFINITY || *low == *high) return *high;
 
   double log_sum = 0;
   for (double x : samples) log_sum += std::log(x);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -28,6 +29,7 @@ enum class Role : std::uint8_t {
   output = 2,  // written by the graphs; contents are not in the bundle
   inout = 3,   // an input that the graphs may also write
 };
+std::string_view name(Role role);
 
 // One arena allocation. Address and size are multiples of the granularity (2 MiB).
 struct Region {

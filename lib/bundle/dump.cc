@@ -16,10 +16,6 @@ std::string format(const char* pattern, Values... values) {
   return text.data();
 }
 
-std::string hex(std::uint64_t value) {
-  return format("0x%llx", static_cast<unsigned long long>(value));
-}
-
 std::string hash_text(std::uint64_t value) {
   return format("%016llx", static_cast<unsigned long long>(value));
 }
@@ -35,20 +31,6 @@ std::string hex_value(const Attribute& attribute) {
   std::size_t size = attribute.value.size();
   while (size > 4 && attribute.value[size - 1] == std::byte{0}) --size;
   return hex_bytes(std::span(attribute.value).first((size + 3) / 4 * 4));
-}
-
-std::string_view role_name(Role role) {
-  switch (role) {
-    case Role::state:
-      return "state";
-    case Role::input:
-      return "input";
-    case Role::output:
-      return "output";
-    case Role::inout:
-      return "inout";
-  }
-  return "unknown";
 }
 
 std::string_view launch_attribute_name(std::uint32_t id) {
@@ -160,7 +142,7 @@ std::string regions_text(const BundleReader& reader) {
   for (std::size_t i = 0; i < regions.size(); ++i) {
     const auto& region = regions[i];
     text += cat("region ", i, ": ", hex(region.address), ", ", region.size, " bytes, ",
-                role_name(region.role), ", device ", region.device, "\n");
+                name(region.role), ", device ", region.device, "\n");
     if (region.role != Role::state) continue;
     const StoredMemory memory = reader.stored_memory(i);
     text += cat("  ", memory.bytes, " bytes not zero, ", memory.file_bytes, " in the file, ",
@@ -221,7 +203,7 @@ std::string shape_text(const Bundle& bundle, std::size_t index) {
   std::size_t written = 0;
   for (const auto& tensor : bundle.tensors) {
     if (tensor.shape != index) continue;
-    text += cat("  ", role_name(tensor.role), " ", tensor.spec.name, ": ", name(tensor.spec.dtype),
+    text += cat("  ", name(tensor.role), " ", tensor.spec.name, ": ", name(tensor.spec.dtype),
                 " ", list_text(tensor.spec.dims), ", strides ", list_text(tensor.spec.strides),
                 ", at ", place(bundle, tensor.address), "\n");
     if (tensor.role == Role::input) continue;

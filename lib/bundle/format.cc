@@ -66,4 +66,18 @@ std::optional<std::size_t> BundleCompressor::compress(std::span<const std::byte>
   throw Error(Fault::bug, cat("zstd: ", ZSTD_getErrorName(size)));
 }
 
+std::string_view name(Role role) {
+  switch (role) {
+    case Role::state:
+      return "state";
+    case Role::input:
+      return "input";
+    case Role::output:
+      return "output";
+    case Role::inout:
+      return "inout";
+  }
+  return "unknown";
+}
+
 }  // namespace kjudge

@@ -15,15 +15,6 @@ namespace {
 constexpr std::size_t kNameBytes = 256;  // shapes, tensors, devices, versions
 constexpr std::size_t kNoteBytes = 4096;
 constexpr std::size_t kMaxDims = 16;
-std::string hex(std::uint64_t value) {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (int shift = 60; shift >= 0; shift -= 4) {
-    if (!text.empty() || value >> shift != 0 || shift == 0) text += kDigits[value >> shift & 15];
-  }
-  return "0x" + text;
-}
-
 // Bytes of the UTF-8 sequence at the start of `text` that is no control character; 0 when there is
 // none. Overlong forms, surrogates and what lies past U+10FFFF are none.
 std::size_t printable_sequence(std::string_view text) {

@@ -27,20 +27,6 @@ std::vector<Expected> expected_tensors(const Shape& shape, Outputs outputs) {
   return expected;
 }
 
-std::string_view name(Role role) {
-  switch (role) {
-    case Role::state:
-      return "state";
-    case Role::input:
-      return "input";
-    case Role::output:
-      return "output";
-    case Role::inout:
-      return "inout";
-  }
-  return "unknown";
-}
-
 std::string describe(Role role, const TensorSpec& spec) {
   std::string dims;
   for (std::int64_t dim : spec.dims) dims += cat(dims.empty() ? "" : " x ", dim);

@@ -32,20 +32,6 @@ Json hex64(std::uint64_t value) {
   return hex(bytes);
 }
 
-std::string_view name(Role role) {
-  switch (role) {
-    case Role::state:
-      return "state";
-    case Role::input:
-      return "input";
-    case Role::output:
-      return "output";
-    case Role::inout:
-      return "inout";
-  }
-  return "unknown";
-}
-
 Json numbers(const std::vector<std::int64_t>& values) {
   Json::List list;
   for (std::int64_t value : values) list.push_back(number(value));

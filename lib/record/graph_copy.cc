@@ -320,16 +320,6 @@ Node copy_node(const Watched& watched, CUgraphNode from) {
 
 }  // namespace
 
-std::string hex(std::uint64_t value) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  do {
-    text.insert(text.begin(), kDigits[value & 15]);
-    value >>= 4;
-  } while (value != 0);
-  return "0x" + text;
-}
-
 std::string describe_node(const Graph& graph, std::size_t index) {
   const Node& node = graph.nodes[index];
   if (const auto* kernel = std::get_if<KernelNode>(&node)) {

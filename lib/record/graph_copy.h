@@ -14,6 +14,4 @@ Graph copy_graph(const Watched& watched, CUgraph graph);
 // "node 3, kernel softmax_rows", "node 4, memset".
 std::string describe_node(const Graph& graph, std::size_t index);
 
-std::string hex(std::uint64_t value);
-
 }  // namespace kjudge

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMaxFiles = 1000;
 constexpr std::size_t kMaxNameBytes = 200;  // room for the suffix of an atomic write
 
-struct Entry {
+struct FolderEntry {
   fs::path source;
   std::string name;  // relative to the root, with '/'
   bool executable = false;
@@ -49,7 +49,7 @@ bool printable_name(std::string_view name) {
   throw Error(Fault::submission, cat(printable_name(name) ? name : "a file", ": ", why));
 }
 
-void list_folder(const fs::path& folder, const std::string& prefix, std::vector<Entry>& entries) {
+void list_folder(const fs::path& folder, const std::string& prefix, std::vector<FolderEntry>& entries) {
   for (const auto& item : fs::directory_iterator(folder)) {
     const std::string name = item.path().filename().string();
     if (name.front() == '.' || name == "__pycache__") continue;
@@ -74,7 +74,7 @@ void list_folder(const fs::path& folder, const std::string& prefix, std::vector<
   }
 }
 
-std::vector<Entry> list_submission(const fs::path& from) {
+std::vector<FolderEntry> list_submission(const fs::path& from) {
   std::error_code error;
   const auto status = fs::status(from, error);
   if (!fs::exists(status)) {
@@ -84,11 +84,11 @@ std::vector<Entry> list_submission(const fs::path& from) {
   }
   if (fs::is_regular_file(status)) return {{from, "submission.py", false}};
   if (!fs::is_directory(status)) refuse(from.string(), "neither a file nor a folder");
-  std::vector<Entry> entries;
+  std::vector<FolderEntry> entries;
   list_folder(from, "", entries);
   std::sort(entries.begin(), entries.end(),
-            [](const Entry& a, const Entry& b) { return a.name < b.name; });
-  const bool has_entry = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
+            [](const FolderEntry& a, const FolderEntry& b) { return a.name < b.name; });
+  const bool has_entry = std::any_of(entries.begin(), entries.end(), [](const FolderEntry& entry) {
     return entry.name == "submission.py";
   });
   if (!has_entry) {
@@ -106,7 +106,7 @@ SubmissionFiles copy_submission(const fs::path& from, const fs::path& to,
   fs::create_directory(to);
   SubmissionFiles files;
   std::string digests;
-  for (const Entry& entry : entries) {
+  for (const FolderEntry& entry : entries) {
     std::string bytes;
     try {
       bytes = read_file(entry.source, limit_bytes - files.bytes);
