@@ -27,20 +27,18 @@ static inline Vector choose(IntVector mask, Vector a, Vector b) {
 
 static inline Vector larger(Vector a, Vector b) { return choose(a > b, a, b); }
 
-// e^x for x <= 0 within 2 units in the last place; 0 below the smallest normal number.
-static inline Vector exp_of(Vector x) {
+// 2^t for t <= 0 within 2e-7; 0 below the smallest normal number.
+static inline Vector exp2_of(Vector t) {
   const float kRound = 12582912.f;  // 1.5 * 2^23: adding it leaves the nearest integer in low bits
-  const Vector shifted = x * 1.44269504f + kRound;
-  const Vector n = shifted - kRound;
-  const Vector r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
-  Vector p = r * 1.9875691500e-4f + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * (r * r) + r + 1.f;
-  const Vector scaled = (Vector)((IntVector)p + ((IntVector)shifted << 23));
-  return (Vector)((IntVector)scaled & (x > -87.f));
+  const Vector shifted = t + kRound;
+  const Vector r = t - (shifted - kRound);
+  Vector p = r * 1.339086336e-3f + 9.676031918e-3f;
+  p = p * r + 5.550357114e-2f;
+  p = p * r + 2.402210749e-1f;
+  p = p * r + 6.931471880e-1f;
+  p = p * r + 1.f;
+  const IntVector scaled = (IntVector)p + ((IntVector)shifted << 23);
+  return (Vector)(scaled & (t > -126.f));
 }
 
 // The last, partial vector of a row; lanes beyond `count` hold `fill`.
@@ -68,13 +66,15 @@ static float row_maximum(const float *in, long cols) {
 }
 
 static float row_exponentials(float *out, const float *in, long cols, float maximum) {
+  // e^(x - maximum) as a power of 2. That the product is rounded shifts all exponents alike.
+  const float kLog2E = 1.44269504f, shift = -maximum * kLog2E;
   Vector a = {0}, b = {0};
   long c = 0;
   for (; c + 2 * kLanes <= cols; c += 2 * kLanes) {
-    __builtin_prefetch(in + cols + c);  // the next row, while this pass waits for nothing
-    __builtin_prefetch(in + cols + c + kLanes);
-    const Vector x = exp_of(load(in + c) - maximum);
-    const Vector y = exp_of(load(in + c + kLanes) - maximum);
+    __builtin_prefetch(in + cols + c, 0, 2);  // the next row, into the second cache
+    __builtin_prefetch(in + cols + c + kLanes, 0, 2);
+    const Vector x = exp2_of(load(in + c) * kLog2E + shift);
+    const Vector y = exp2_of(load(in + c + kLanes) * kLog2E + shift);
     store(out + c, x);
     store(out + c + kLanes, y);
     a += x;
@@ -83,7 +83,7 @@ static float row_exponentials(float *out, const float *in, long cols, float maxi
   a += b;
   for (; c < cols; c += kLanes) {
     const long left = cols - c < kLanes ? cols - c : kLanes;
-    const Vector x = exp_of(load_part(in + c, left, -__builtin_inff()) - maximum);
+    const Vector x = exp2_of(load_part(in + c, left, -__builtin_inff()) * kLog2E + shift);
     for (long i = 0; i < left; ++i) out[c + i] = x[i];
     a += x;  // e^-inf is 0: lanes beyond the row add nothing
   }

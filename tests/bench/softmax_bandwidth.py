@@ -82,7 +82,8 @@ def main(arguments):
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     package = os.path.join(root, "packages", "softmax")
     with open(os.path.join(package, "challenge.json")) as file:
-        dims = [(s["dims"]["rows"], s["dims"]["cols"]) for s in json.load(file)["shapes"]]
+        dims = [(s["dims"]["rows"], s["dims"]["cols"]) for s in json.load(file)["shapes"]
+                if s["arch"] == "x86_64"]
     library = os.path.normpath(os.path.join(os.path.dirname(kjudge), "..", "lib", "kjudge"))
     with tempfile.TemporaryDirectory() as folder:
         source = os.path.join(folder, "copy.c")
