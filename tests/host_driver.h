@@ -148,4 +148,91 @@ class DeviceArray {
   std::size_t count_;
 };
 
+class HostStream {
+ public:
+  explicit HostStream(unsigned flags = CU_STREAM_NON_BLOCKING, int priority = 0) {
+    REQUIRE(CU(cuStreamCreateWithPriority)(&stream_, flags, priority) == CUDA_SUCCESS);
+  }
+  ~HostStream() { CU(cuStreamDestroy)(stream_); }
+  HostStream(const HostStream&) = delete;
+  HostStream& operator=(const HostStream&) = delete;
+  operator CUstream() const { return stream_; }
+
+ private:
+  CUstream stream_ = nullptr;
+};
+
+class HostEvent {
+ public:
+  explicit HostEvent(unsigned flags = 0) {
+    REQUIRE(CU(cuEventCreate)(&event_, flags) == CUDA_SUCCESS);
+  }
+  ~HostEvent() { CU(cuEventDestroy)(event_); }
+  HostEvent(const HostEvent&) = delete;
+  HostEvent& operator=(const HostEvent&) = delete;
+  operator CUevent() const { return event_; }
+
+ private:
+  CUevent event_ = nullptr;
+};
+
+// Holds a stream until told to go on.
+class HostGate {
+ public:
+  HostGate() {
+    REQUIRE(CU(cuMemHostAlloc)(&flag_, 4, CU_MEMHOSTALLOC_DEVICEMAP) == CUDA_SUCCESS);
+    *static_cast<volatile int*>(flag_) = 0;
+  }
+  ~HostGate() {
+    open();
+    CU(cuMemFreeHost)(flag_);
+  }
+  void block(const HostModule& module, CUstream stream) const {
+    module.launch_in(stream, "spin", {}, flag_);
+  }
+  void open() const { *static_cast<volatile int*>(flag_) = 1; }
+
+ private:
+  void* flag_ = nullptr;
+};
+
+struct HostGraph {
+  CUgraph graph = nullptr;
+  ~HostGraph() {
+    if (graph != nullptr) CU(cuGraphDestroy)(graph);
+  }
+};
+
+inline std::vector<CUgraphNode> nodes_of(CUgraph graph) {
+  std::size_t count = 0;
+  REQUIRE(CU(cuGraphGetNodes)(graph, nullptr, &count) == CUDA_SUCCESS);
+  std::vector<CUgraphNode> nodes(count);
+  if (count > 0) REQUIRE(CU(cuGraphGetNodes)(graph, nodes.data(), &count) == CUDA_SUCCESS);
+  return nodes;
+}
+
+struct HostEdges {
+  std::vector<CUgraphNode> from, to;
+  std::vector<CUgraphEdgeData> data;
+};
+inline HostEdges edges_of(CUgraph graph) {
+  std::size_t count = 0;
+  REQUIRE(CU(cuGraphGetEdges)(graph, nullptr, nullptr, nullptr, &count) == CUDA_SUCCESS);
+  HostEdges edges{std::vector<CUgraphNode>(count), std::vector<CUgraphNode>(count),
+                  std::vector<CUgraphEdgeData>(count)};
+  if (count > 0) {
+    REQUIRE(CU(cuGraphGetEdges)(graph, edges.from.data(), edges.to.data(), edges.data.data(),
+                                &count) == CUDA_SUCCESS);
+  }
+  return edges;
+}
+
+inline void launch_and_wait(CUgraph graph, CUstream stream) {
+  CUgraphExec exec = nullptr;
+  REQUIRE(CU(cuGraphInstantiateWithFlags)(&exec, graph, 0) == CUDA_SUCCESS);
+  CHECK(CU(cuGraphLaunch)(exec, stream) == CUDA_SUCCESS);
+  CHECK(CU(cuStreamSynchronize)(stream) == CUDA_SUCCESS);
+  CHECK(CU(cuGraphExecDestroy)(exec) == CUDA_SUCCESS);
+}
+
 }  // namespace kjudge
