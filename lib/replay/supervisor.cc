@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // How an evaluation is measured (method 1):
-//   1. The supervisor makes device memory for all inputs, rebuilds the reference in its own context
-//      and copies both arms' recorded memory out of their bundles.
-//   2. Checking, before anything is timed: a worker of each arm replays every shape on the
-//   capture's
-//      made-up inputs, which must give the capture's outputs; the submission then replays every
-//      test and shape on hidden inputs of every regime. The baseline's length fixes m.
-//   3. Rounds of fresh workers. One pair: fresh inputs, expected outputs, both arms in a drawn
-//   order,
-//      then every output against the expected ones. Short shapes do this m times.
-//   4. The four clocks of all replays are held against each other.
-// Only one arm runs at a time, and the supervisor sleeps (host driver) while it does.
+//
+// 1. The supervisor makes device memory for all inputs, rebuilds the reference in its own context,
+//    and copies both arms' recorded memory out of their bundles.
+// 2. Checking, before anything is timed: a worker of each arm replays every shape on the capture's
+//    made-up inputs, which must give the capture's outputs; the submission then replays every test
+//    and shape on hidden inputs of every regime. The baseline's length fixes m.
+// 3. Rounds of fresh workers. One pair: fresh inputs, expected outputs, both arms in a drawn order,
+//    then every output against the expected ones. Short shapes do this m times.
+// 4. The four clocks of all replays are held against each other.
+//
+// Only one arm runs at a time. On the host driver the supervisor sleeps while it does.
 
 #include <algorithm>
 
