@@ -19,7 +19,7 @@ class Examples(_kjudge.Case):
 
     def test_table_is_complete(self):
         there = set()
-        for challenge in os.listdir(EXAMPLES):
+        for challenge in os.listdir(os.path.join(_kjudge.ROOT, "packages")):
             folder = os.path.join(EXAMPLES, challenge)
             if os.path.isdir(folder):
                 there |= {challenge + "/" + name for name in os.listdir(folder)
