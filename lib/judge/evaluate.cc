@@ -74,7 +74,8 @@ BundleReader open_bundle(const fs::path& path, const Challenge& challenge,
     check_agreement(reader.bundle(), challenge, only_shape,
                     role == CaptureRole::reference ? Outputs::as_expected : Outputs::as_submitted);
   } catch (Error& error) {
-    throw error.context(path.string());
+    error.context(path.string());
+    throw;  // not a copy: a DriverError keeps its result
   }
   return reader;
 }
