@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps launching from a thread, beside the recording.
+
+verdict: refused
+"""
+
+import threading
+import time
+
+import driver
+
+SOURCE = """
+#include <kjudge/host_kernel.h>
+#include <math.h>
+
+KJ_KERNEL(softmax, (float *, out), (const float *, in), (long, rows), (long, cols)) {
+  for (long row = block->index.x; row < rows; row += block->grid.x) {
+    const float *x = in + row * cols;
+    float *y = out + row * cols;
+    float maximum = x[0];
+    for (long c = 1; c < cols; ++c) maximum = fmaxf(maximum, x[c]);
+    float sum = 0;
+    for (long c = 0; c < cols; ++c) sum += y[c] = expf(x[c] - maximum);
+    for (long c = 0; c < cols; ++c) y[c] /= sum;
+  }
+}
+"""
+
+
+def prepare(ctx):
+    with open("kernel.c", "w") as file:
+        file.write(SOURCE)
+    return driver.load(driver.build("kernel.c")).kernel("softmax")
+
+
+def launch_on(state, stream, inputs, outputs):
+    rows, cols = inputs.x.shape
+    with stream:
+        state.launch(1, 1, outputs.y, inputs.x, rows, cols)
+
+
+def kernel_fn(state, inputs, outputs):
+    thread = threading.Thread(target=launch_on, args=(state, driver.Stream(), inputs, outputs))
+    thread.start()
+    thread.join()
