@@ -23,7 +23,10 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> read_host_maps() {
   while (std::fgets(line, sizeof(line), file.get()) != nullptr) {
     unsigned long begin = 0, end = 0;
     char read = '-';
-    if (std::sscanf(line, "%lx-%lx %c", &begin, &end, &read) == 3 && read == 'r') {
+    // Not below 4 GiB, where an executable of fixed address lies with its heap (Debian's python3
+    // from 0x400000): numbers of elements look like addresses there.
+    if (std::sscanf(line, "%lx-%lx %c", &begin, &end, &read) == 3 && read == 'r' &&
+        begin >> 32 != 0) {
       maps.emplace_back(begin, end);
     }
   }
