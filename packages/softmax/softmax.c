@@ -72,7 +72,6 @@ static float row_exponentials(float *out, const float *in, long cols, float maxi
   long c = 0;
   for (; c + 2 * kLanes <= cols; c += 2 * kLanes) {
     __builtin_prefetch(in + cols + c, 0, 2);  // the next row, into the second cache
-    __builtin_prefetch(in + cols + c + kLanes, 0, 2);
     const Vector x = exp2_of(load(in + c) * kLog2E + shift);
     const Vector y = exp2_of(load(in + c + kLanes) * kLog2E + shift);
     store(out + c, x);
@@ -85,7 +84,7 @@ static float row_exponentials(float *out, const float *in, long cols, float maxi
     const long left = cols - c < kLanes ? cols - c : kLanes;
     const Vector x = exp2_of(load_part(in + c, left, -__builtin_inff()) * kLog2E + shift);
     for (long i = 0; i < left; ++i) out[c + i] = x[i];
-    a += x;  // e^-inf is 0: lanes beyond the row add nothing
+    a += x;  // 2^-inf is 0: lanes beyond the row add nothing
   }
   float sum = 0;
   for (int i = 0; i < kLanes; ++i) sum += a[i];

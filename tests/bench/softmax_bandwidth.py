@@ -4,8 +4,9 @@
 
     softmax_bandwidth.py [KJUDGE]     exit 1 if a timed shape of 1 ms or more is below 60 %
 
-The copy is a kernel of the host driver too, on the same cores from the same cold caches; the best of
-plain and streaming stores counts.
+The copy is a kernel of the host driver too, on the same cores from the same cold caches: memcpy, block
+by block, which counts, and beside it stores that bypass the caches, which need not read what they
+overwrite.
 """
 
 import json
@@ -97,10 +98,10 @@ def main(arguments):
     worst = 1.0
     for (rows, cols), (name, times) in zip(dims, json.loads(done.stdout).items()):
         moved = 8e-6 * rows * cols
-        copy = moved / min(times["copy"], times["stream"])
+        copy = moved / times["copy"]
         softmax = moved / times["softmax"]
-        print("%-12s copy %6.2f GB/s  softmax %6.2f GB/s (%.3f ms)  %5.1f %%" %
-              (name, copy, softmax, times["softmax"], 100 * softmax / copy))
+        print("%-12s copy %6.2f GB/s (streaming %6.2f)  softmax %6.2f GB/s (%.3f ms)  %5.1f %%" %
+              (name, copy, moved / times["stream"], softmax, times["softmax"], 100 * softmax / copy))
         if times["softmax"] >= 1:
             worst = min(worst, softmax / copy)
     print("worst of the shapes of 1 ms or more: %.1f %%" % (100 * worst))

@@ -2,9 +2,11 @@
 #include <kjudge/host_kernel.h>
 #include <string.h>
 
-// As the baseline, but the exponentials wait in shared memory, which stays in the first cache, and the
-// division is fused with stores that bypass the caches: the memory they go to need not be read first.
-// A row too long for shared memory waits in its own place.
+// The baseline's three passes, over three rows at once: one loop takes the maximum of a row, the
+// exponentials of the row before and the division of the one before that. So memory is read, the core
+// computes and results leave at the same time. The exponentials wait in shared memory, and the results
+// bypass the caches: the lines they go to need not be read first. A row too long for shared memory
+// waits in its own place.
 
 #ifdef __AVX512F__
 enum { kLanes = 16 };
@@ -49,69 +51,97 @@ static inline Vector load_part(const float *at, long count, float fill) {
   return load(lanes);
 }
 
-static float row_maximum(const float *in, long cols) {
-  Vector a = (Vector){0} - __builtin_inff(), b = a;
-  long c = 0;
-  for (; c + 2 * kLanes <= cols; c += 2 * kLanes) {
-    a = larger(load(in + c), a);
-    b = larger(load(in + c + kLanes), b);
-  }
-  a = larger(a, b);
-  for (; c < cols; c += kLanes) {
-    const long left = cols - c < kLanes ? cols - c : kLanes;
-    a = larger(load_part(in + c, left, -__builtin_inff()), a);
-  }
-  float maximum = a[0];
-  for (int i = 1; i < kLanes; ++i) maximum = a[i] > maximum ? a[i] : maximum;
-  return maximum;
-}
-
-static float row_exponentials(float *out, const float *in, long cols, float maximum) {
-  // e^(x - maximum) as a power of 2. That the product is rounded shifts all exponents alike.
-  const float kLog2E = 1.44269504f, shift = -maximum * kLog2E;
-  Vector a = {0}, b = {0};
-  long c = 0;
-  for (; c + 2 * kLanes <= cols; c += 2 * kLanes) {
-    __builtin_prefetch(in + cols + c, 0, 2);  // the next row, into the second cache
-    __builtin_prefetch(in + cols + c + kLanes, 0, 2);
-    const Vector x = exp2_of(load(in + c) * kLog2E + shift);
-    const Vector y = exp2_of(load(in + c + kLanes) * kLog2E + shift);
-    store(out + c, x);
-    store(out + c + kLanes, y);
-    a += x;
-    b += y;
-  }
-  a += b;
-  for (; c < cols; c += kLanes) {
-    const long left = cols - c < kLanes ? cols - c : kLanes;
-    const Vector x = exp2_of(load_part(in + c, left, -__builtin_inff()) * kLog2E + shift);
-    for (long i = 0; i < left; ++i) out[c + i] = x[i];
-    a += x;  // e^-inf is 0: lanes beyond the row add nothing
-  }
-  float sum = 0;
-  for (int i = 0; i < kLanes; ++i) sum += a[i];
-  return sum;
-}
-
 #ifdef __AVX512F__
 #define STREAM(at, v) __builtin_ia32_movntps512((at), (v))
 #else
 #define STREAM(at, v) __builtin_ia32_movntps256((at), (v))
 #endif
 
+enum { kMaximum = 1, kExponentials = 2, kDivision = 4 };
+enum { kLine = 16 };  // values in a cache line: only whole lines are streamed
+
+typedef struct {
+  const float *in;
+  float *exponentials, *out;
+  float maximum, sum;
+} Row;
+
+// One pass over rows of `cols` values: `stages` of `first`, `second` and `third` in this order.
+static inline __attribute__((always_inline)) void pass(int stages, long cols, Row *first, Row *second,
+                                                       Row *third) {
+  const float kLog2E = 1.44269504f, infinity = __builtin_inff();
+  Vector maximum = (Vector){0} - infinity, sum = {0};
+  // e^(x - maximum) as a power of 2. That the product is rounded shifts all exponents alike.
+  const float shift = stages & kExponentials ? -second->maximum * kLog2E : 0;
+  const float inverse = stages & kDivision ? 1.f / third->sum : 0;
+  long head = 0;  // values before the first whole line of third->out
+  if (stages & kDivision) {
+    for (; head < cols && (uintptr_t)(third->out + head) % 64 != 0; ++head)
+      third->out[head] = third->exponentials[head] * inverse;
+  }
+  long c = 0;
+  for (; c + kLine <= cols - head; c += kLine) {
+    for (long v = c; v < c + kLine; v += kLanes) {
+      if (stages & kMaximum) maximum = larger(load(first->in + v), maximum);
+      if (stages & kExponentials) {
+        const Vector e = exp2_of(load(second->in + v) * kLog2E + shift);
+        store(second->exponentials + v, e);
+        sum += e;
+      }
+      if (stages & kDivision)
+        STREAM(third->out + head + v, load(third->exponentials + head + v) * inverse);
+    }
+  }
+  if (stages & kDivision) {
+    for (long i = head + c; i < cols; ++i) third->out[i] = third->exponentials[i] * inverse;
+  }
+  for (; c < cols; c += kLanes) {
+    const long left = cols - c < kLanes ? cols - c : kLanes;
+    if (stages & kMaximum) maximum = larger(load_part(first->in + c, left, -infinity), maximum);
+    if (stages & kExponentials) {
+      const Vector e = exp2_of(load_part(second->in + c, left, -infinity) * kLog2E + shift);
+      for (long i = 0; i < left; ++i) second->exponentials[c + i] = e[i];
+      sum += e;  // 2^-inf is 0: lanes beyond the row add nothing
+    }
+  }
+  if (stages & kMaximum) {
+    first->maximum = maximum[0];
+    for (int i = 1; i < kLanes; ++i)
+      if (maximum[i] > first->maximum) first->maximum = maximum[i];
+  }
+  if (stages & kExponentials) {
+    second->sum = 0;
+    for (int i = 0; i < kLanes; ++i) second->sum += sum[i];
+  }
+}
+
 KJ_KERNEL(softmax, (float *, out), (const float *, in), (long, rows), (long, cols),
           (long, rows_per_block)) {
-  const long first = block->index.x * rows_per_block;
-  const long end = first + rows_per_block < rows ? first + rows_per_block : rows;
-  for (long row = first; row < end; ++row) {
-    const float *x = in + row * cols;
-    float *y = out + row * cols;
-    float *e = 4 * (size_t)cols <= block->shared_bytes ? (float *)block->shared : y;
-    const float inverse = 1.f / row_exponentials(e, x, cols, row_maximum(x, cols));
-    long c = 0;
-    for (; c < cols && (uintptr_t)(y + c) % sizeof(Vector) != 0; ++c) y[c] = e[c] * inverse;
-    for (; c + kLanes <= cols; c += kLanes) STREAM(y + c, load(e + c) * inverse);
-    for (; c < cols; ++c) y[c] = e[c] * inverse;
+  const long begin = block->index.x * rows_per_block;
+  const long count = begin + rows_per_block < rows ? rows_per_block : rows - begin;
+  // Half a page apart from a multiple of pages: a store of one row's exponentials that shared its place
+  // in the page with a load of the other's would hold that load up.
+  const long stride = (cols + 1023) / 1024 * 1024 + 512;
+  const int shared = 8 * (size_t)stride <= block->shared_bytes;
+  Row row[3];
+  for (long i = 0; i < count + 2; ++i) {
+    Row *first = &row[i % 3], *second = &row[(i + 2) % 3], *third = &row[(i + 1) % 3];
+    const long r = begin + i;
+    if (i < count) {
+      first->in = in + r * cols;
+      first->out = out + r * cols;
+      first->exponentials = shared ? (float *)block->shared + (i % 2) * stride : first->out;
+    }
+    const int stages = (i < count ? kMaximum : 0) | (i >= 1 && i <= count ? kExponentials : 0) |
+                       (i >= 2 ? kDivision : 0);
+    switch (stages) {
+      case kMaximum: pass(kMaximum, cols, first, second, third); break;
+      case kExponentials: pass(kExponentials, cols, first, second, third); break;
+      case kDivision: pass(kDivision, cols, first, second, third); break;
+      case kMaximum | kExponentials: pass(kMaximum | kExponentials, cols, first, second, third); break;
+      case kExponentials | kDivision: pass(kExponentials | kDivision, cols, first, second, third); break;
+      default: pass(kMaximum | kExponentials | kDivision, cols, first, second, third);
+    }
   }
   __builtin_ia32_sfence();
 }
