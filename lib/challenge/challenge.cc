@@ -191,12 +191,14 @@ class Resolver {
     return shape;
   }
 
-  // "4096x1000", "test-5x3", with the dtype where the challenge has several.
+  // "4096x1000", "test-5x3", with the dtype where the challenge has several for the arch.
   std::string default_name(const ShapeFile& shape, bool timed) const {
     std::string name;
     for (const auto& [dim, size] : shape.dims) name += cat(name.empty() ? "" : "x", size);
     if (name.empty()) return name;
-    const auto other_dtype = [&](const ShapeFile& other) { return other.dtype != shape.dtype; };
+    const auto other_dtype = [&](const ShapeFile& other) {
+      return other.arch == shape.arch && other.dtype != shape.dtype;
+    };
     if (std::any_of(file_.shapes.begin(), file_.shapes.end(), other_dtype) ||
         std::any_of(file_.tests.begin(), file_.tests.end(), other_dtype)) {
       name += cat("-", kjudge::name(shape.dtype));

@@ -265,25 +265,34 @@ void Recording::returned(std::string_view name, std::uint64_t address) {
     throw Refused(Rule::returned_input, cat(what, " is an input"));
   }
   const std::uint64_t bytes = tensor_bytes(output);
-  if (allocation->role == Role::output) {
-    for (const RecordedTensor& other : shape().tensors) {
-      if (&other == &output) continue;
-      if (address < other.address + tensor_bytes(other) && other.address < address + bytes) {
-        throw Refused(Rule::outputs_overlap, cat(what, " overlaps ", other.spec.name));
-      }
+  if (bytes > allocation->address + allocation->requested - address) {
+    throw Refused(Rule::outside_arena, cat(what, " of ", bytes, " bytes at byte ",
+                                           address - allocation->address,
+                                           " reaches past the end of an allocation of ",
+                                           allocation->requested));
+  }
+  for (const RecordedTensor& other : shape().tensors) {
+    if (&other == &output || other.role != Role::output) continue;
+    if (address < other.address + tensor_bytes(other) && other.address < address + bytes) {
+      throw Refused(Rule::outputs_overlap, cat(what, " overlaps ", other.spec.name));
     }
   }
-  // The rest of an output's allocation is not recorded, so there must be none worth recording.
-  constexpr std::uint64_t kPadding = 512;
-  if (address != allocation->address || allocation->requested < bytes ||
-      allocation->requested >= bytes + kPadding) {
-    throw Refused(Rule::shared_output,
-                  cat(what, " has ", bytes, " bytes at byte ", address - allocation->address,
-                      " of an allocation of ", allocation->requested));
-  }
   memory.set_role(output.address, Role::state);  // what it was given is scratch now
-  memory.set_role(allocation->address, Role::output);
   output.address = address;
+}
+
+// An output that a submission returned lies in its own memory. A replay poisons it first, so what it
+// holds is not worth a place in the bundle.
+void Recording::clear_returned() const {
+  for (const RecordedShape& shape : shapes_) {
+    for (const RecordedTensor& tensor : shape.tensors) {
+      if (tensor.role != Role::output) continue;
+      const auto allocation = watched_.observed->memory.find(tensor.address);
+      if (!allocation || allocation->role != Role::state) continue;
+      if (tensor_bytes(tensor) == 0) continue;
+      KJ_DRIVER(driver_, cuMemsetD8Async(tensor.address, 0, tensor_bytes(tensor), nullptr));
+    }
+  }
 }
 
 // What CUPTI saw must be what the hooks saw.
@@ -486,6 +495,8 @@ void Recording::write(const std::filesystem::path& path, const RecordingSeconds&
     }
   }
 
+  clear_returned();
+  KJ_DRIVER(driver_, cuCtxSynchronize());
   Bundle bundle = describe(used, variables, seconds);
   BundleWriter writer(path);
   std::vector<std::pair<std::uint64_t, Snapshot>> snapshots;

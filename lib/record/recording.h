@@ -58,6 +58,7 @@ class Recording {
                                             const std::vector<LoadedVariable>& all) const;
   Bundle describe(const std::vector<std::size_t>& used, const std::vector<Variable>& variables,
                   const RecordingSeconds& seconds) const;
+  void clear_returned() const;
   void audit() const;
   std::vector<std::uint64_t> replay(const RecordedShape& shape) const;
 

@@ -39,7 +39,6 @@ enum class Rule {
   writes_input,
   stale_argument,
   returned_input,
-  shared_output,
   outputs_overlap,
 };
 
@@ -105,9 +104,6 @@ inline constexpr std::array kRules = {
             "use the inputs and outputs that this call of kernel_fn was given"},
     RuleRow{Rule::returned_input, "returned_input",
             "return memory that the kernels write, not an input"},
-    RuleRow{Rule::shared_output, "shared_output",
-            "allocate a returned output by itself and at its exact size, or write to the one that "
-            "kernel_fn was given"},
     RuleRow{Rule::outputs_overlap, "outputs_overlap", "give every output memory of its own"},
 };
 

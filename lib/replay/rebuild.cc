@@ -381,8 +381,9 @@ void Rebuild::poison(std::size_t shape, std::uint64_t poison) {
     fill.key = poison_key(poison, i);
     fill.kind = fill_bits;
     device_.kernels.fill(stream_, fill);
-    written[region_of(bundle_, tensor.address)].push_back(
-        {tensor.address, tensor.address + tensors[i].size_bytes});
+    const std::size_t region = region_of(bundle_, tensor.address);
+    if (bundle_.regions[region].role == Role::state) continue;  // what surrounds it was restored
+    written[region].push_back({tensor.address, tensor.address + tensors[i].size_bytes});
   }
   for (auto& [index, spans] : written) {
     const Region& region = bundle_.regions[index];

@@ -26,11 +26,11 @@ def main(arguments):
                                   stdout=subprocess.PIPE, check=True)
             score = json.loads(done.stdout)["score"]
             for shape in score["shapes"]:
-                low, high = shape["interval"]
+                low, high = shape["interval"]["low"], shape["interval"]["high"]
                 trials += 1
                 covered += low <= 1 <= high
                 widths += high - low
-            scores_covered += score["interval"][0] <= 1 <= score["interval"][1]
+            scores_covered += score["interval"]["low"] <= 1 <= score["interval"]["high"]
             print("%d of %d: %.1f %% of %d intervals contain 1, mean width %.4f" %
                   (number + 1, evaluations, 100 * covered / trials, trials, widths / trials),
                   flush=True)

@@ -171,6 +171,18 @@ def kernel_fn(state, inputs, outputs):
     return %s
 """ % returned).dump()
 
+    def test_returned_output_within_a_larger_allocation(self):
+        # As torch's caching allocator places tensors.
+        self.accepted(PRELUDE + """
+def prepare(ctx):
+    return driver.zeros(100000)
+
+def kernel_fn(state, inputs, outputs):
+    y = driver.Array(state.address + 4096, inputs.n, "float32", state)
+    kernels["scale"].launch(4, 1, y, inputs.x, inputs.factor, inputs.n)
+    return y
+""").dump()
+
     def test_returning_the_given_output(self):
         self.accepted(SCALE + "    return outputs.y\n").dump()
         self.accepted(SCALE + "    return outputs\n").dump()
@@ -530,12 +542,10 @@ kernels["scale"].launch(4, 1, outputs.y, state["x"], inputs.factor, inputs.n)
     def test_returned_input(self):
         self.refused("returned_input", "return inputs.x\n", "returned output y is an input")
 
-    def test_shared_output(self):
-        self.refused("shared_output", """
-y = driver.Array(state.address + 4096, inputs.n, "float32", state)
-kernels["scale"].launch(4, 1, y, inputs.x, inputs.factor, inputs.n)
-return y
-""", prepare="driver.zeros(100000)")
+    def test_returned_output_larger_than_its_memory(self):
+        self.refused("outside_arena", """
+return driver.Array(state.address + 4, inputs.n, "float32", state)
+""", "returned output y of 4000 bytes at byte 4", prepare="driver.empty(ctx.shapes[0].dims['n'])")
 
     def test_outputs_overlap(self):
         two = shape()
