@@ -122,7 +122,7 @@ TEST_CASE("a challenge is read with every shape resolved") {
   REQUIRE(challenge.shapes.size() == 3);
 
   const Shape& small = challenge.shapes[0];
-  CHECK(small.name == "10x20x5-float32");
+  CHECK(small.name == "10x20x5");
   CHECK(small.timed);
   CHECK(small.floor_ns == 1250);
   CHECK(small.dims.at("columns") == 20);
@@ -160,7 +160,7 @@ TEST_CASE("a challenge is read with every shape resolved") {
   REQUIRE(big.regimes.size() == 1);
   CHECK(big.regimes[0].name == "only");
 
-  CHECK(challenge.shapes[2].name == "test-1x1x1-float32");
+  CHECK(challenge.shapes[2].name == "test-1x1x1");
   CHECK(!challenge.shapes[2].timed);
 }
 
@@ -239,9 +239,9 @@ TEST_CASE("what the fields say together is checked, with the place and what to d
       error_with("\"scalars\": {\"scale\": 1.0", "\"floor_us\": 3, \"scalars\": {\"scale\": 1.0") ==
       "challenge.json: tests[0].floor_us: a test is not timed and has no floor");
   CHECK(error_with("\"dims\": {\"rows\": 1, ",
-                   "\"name\": \"10x20x5-float32\", \"dims\": {\"rows\":"
+                   "\"name\": \"10x20x5\", \"dims\": {\"rows\":"
                    " 1, ") ==
-        "challenge.json: tests[0]: the name \"10x20x5-float32\" is taken by another shape or test; "
+        "challenge.json: tests[0]: the name \"10x20x5\" is taken by another shape or test; "
         "give \"name\"");
   CHECK(error_with("\"kind\": \"close\", \"rtol\": 0.001, \"atol\": 1e-6", "\"kind\": \"close\"") ==
         "challenge.json: tensors.outputs[0].checks[0]: neither \"rtol\" nor \"atol\" is above 0; "
@@ -294,10 +294,19 @@ TEST_CASE("generators make values that the input can hold") {
         "float16 (shapes[1]), which is from -65504 to 65504");
 }
 
+TEST_CASE("a name tells the dtype where the arch has several") {
+  const Folder folder;
+  folder.file("challenge.json", with("\"name\": \"big\", \"arch\": \"sm_*\"", "\"arch\": \"x86_64\""));
+  const Challenge challenge = folder.read();
+  CHECK(challenge.shapes[0].name == "10x20x5-float32");
+  CHECK(challenge.shapes[1].name == "4096x1000x7-float16");
+  CHECK(challenge.shapes[2].name == "test-1x1x1-float32");
+}
+
 TEST_CASE("names are unique where one arch selects both") {
   const auto second_arch = [](std::string_view arch) {
     return error_with("\"name\": \"big\", \"arch\": \"sm_*\"",
-                      cat("\"name\": \"10x20x5-float32\", \"arch\": \"", arch, "\""));
+                      cat("\"name\": \"10x20x5\", \"arch\": \"", arch, "\""));
   };
   CHECK(second_arch("sm_*") == "no error");
   CHECK(second_arch("sm_90") == "no error");
