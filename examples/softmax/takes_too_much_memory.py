@@ -5,7 +5,7 @@ import driver
 
 
 def prepare(ctx):
-    return driver.empty((3 << 30,), "uint8")
+    return driver.empty((40 << 30,), "uint8")
 
 
 def kernel_fn(state, inputs, outputs):

@@ -3,11 +3,18 @@
 
 import driver
 
+if not driver.is_host():
+    import torch
+
 
 def prepare(ctx):
-    return driver.load(driver.build("reference.c")).kernel("softmax_reference")
+    if driver.is_host():
+        return driver.load(driver.build("reference.c")).kernel("softmax_reference")
 
 
-def kernel_fn(state, inputs, outputs):
+def kernel_fn(softmax, inputs, outputs):
+    if not driver.is_host():
+        torch.softmax(inputs.x.double(), 1, out=outputs.y)
+        return
     rows, cols = inputs.x.shape
-    state.launch(min(rows, 1024), 1, outputs.y, inputs.x, rows, cols)
+    softmax.launch(min(rows, 1024), 1, outputs.y, inputs.x, rows, cols)

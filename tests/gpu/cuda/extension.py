@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""features.cu as a shared library with a static CUDA runtime, compiled where it is loaded."""
+
+import ctypes
+import os
+import subprocess
+
+P, L = ctypes.c_void_p, ctypes.c_long
+SIGNATURES = {"prepare": [], "run": [ctypes.c_int, P, P, L, P, P], "fault": [ctypes.c_int, P, P, L, P, P],
+              "change_variable": [], "read_variable": [P, P, L, P], "plus_one": [P, P, L, P],
+              "host_function": [P], "variable_address": [], "external_event": [P],
+              "persisting_window": [P, P, L, P]}
+FEATURES = ["cooperative", "clusters", "programmatic", "priorities", "shared_memory", "copies"]
+
+
+def load():
+    here = os.path.dirname(os.path.abspath(__file__))
+    library = os.environ.get("KJUDGE_TEST_FEATURES")  # compiled once for many captures
+    if library is None:
+        library = os.path.join(here, "features.so")
+        subprocess.run(["nvcc", "-arch=sm_90", "-shared", "-Xcompiler", "-fPIC", "-std=c++17", "-o",
+                        library, os.path.join(here, "features.cu")], check=True)
+    loaded = ctypes.CDLL(library)
+    for name, types in SIGNATURES.items():
+        function = getattr(loaded, name)
+        function.argtypes = types
+        function.restype = ctypes.c_void_p if name == "variable_address" else ctypes.c_int
+    if loaded.prepare() != 0:
+        raise RuntimeError("features.cu: prepare failed")
+    return loaded
+
+
+def check(result):
+    if result != 0:
+        raise RuntimeError("CUDA error %d" % result)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of torch (torch_programs/programs.py): captured, rebuilt in another process, replayed on
+inputs that the capture never saw, with the bits of torch's eager run and in the same time."""
+
+import json
+import os
+import statistics
+import time
+import unittest
+
+from _gpu import HERE, Case, python
+
+PROGRAMS = os.path.join(HERE, "torch_programs")
+
+
+def all_names():
+    return json.loads(python("-c", "import json, programs; print(json.dumps(list(programs.PROGRAMS)))",
+                             cwd=PROGRAMS))
+
+
+class Programs(Case):
+    def evaluated(self, names, runs, launches):
+        """What eager.py told, what rebuild_run told, what the capture told, the bundle's bytes."""
+        eager = json.loads(python(os.path.join(PROGRAMS, "eager.py"), self.folder, str(runs), *names))
+        everything = sorted(all_names())
+        package = self.package(PROGRAMS, {
+            name: {"program": everything.index(name), "n": eager[name]["n"], "m": eager[name]["m"]}
+            for name in names})
+        bundle = self.path("programs.kjb")
+        captured = self.captured(PROGRAMS, package, bundle)
+        return eager, self.replayed(bundle, runs, launches), captured, os.path.getsize(bundle)
+
+    def differing(self, names):
+        different = []
+        for name in names:
+            with open(self.path(name + ".y.out"), "rb") as ours, \
+                    open(self.path(name + ".y.eager"), "rb") as eager:
+                if ours.read() != eager.read():
+                    different.append(name)
+        return different
+
+    def test_bits_and_times_of_all_programs(self):
+        names = all_names()
+        sizes, told, captured, bundle = self.evaluated(names, 2, 30)
+        ratios = {}
+        for name in names:
+            native, ours = sizes[name]["native_ns"], told["shapes"][name]["event_ns"]
+            ratios[name] = ours / native
+            print("%-28s %4d nodes  native %9.1f us  worker %9.1f us  ratio %.4f" %
+                  (name, told["shapes"][name]["nodes"], native / 1e3, ours / 1e3, ratios[name]))
+        long = [ratios[n] for n in names if sizes[n]["native_ns"] >= 30000]
+        print("%d programs, %d of 30 us or more: ratio median %.4f, from %.4f to %.4f" %
+              (len(names), len(long), statistics.median(long), min(long), max(long)))
+        print("bundle %.1f MB of %.1f MB of memory; capture %s; rebuild %.1f ms, memory %.1f ms" %
+              (bundle / 1e6, told["state_bytes"] / 1e6, captured["seconds"], told["rebuild_ms"],
+               told["memory_ms"]))
+        self.assertEqual(self.differing(names), [])
+
+    def test_mixed_program_on_100_inputs(self):
+        _, told, _, _ = self.evaluated(["mixed"], 100, 0)
+        print("from process start to the first launch %.0f ms" % told["first_launch_ms"])
+        self.assertEqual(self.differing(["mixed"]), [])
+
+    def test_cost_of_the_capture(self):
+        plain = ("import sys; sys.path[:0] = [%r]\nimport programs, torch\nwith torch.no_grad():\n"
+                 "  f = programs.make('mixed'); x = torch.randn(programs.SIZES['mixed'], device='cuda')\n"
+                 "  for _ in range(3): f(x)\n  torch.cuda.synchronize()\n" % PROGRAMS)
+        python("-c", plain)  # compiles Triton's kernels into its cache
+        start = time.monotonic()
+        python("-c", plain)
+        plain_s = time.monotonic() - start
+        self.evaluated(["mixed"], 1, 0)  # compiled once in here too
+        start = time.monotonic()
+        self.captured(PROGRAMS, self.path("challenge"), self.path("again.kjb"))
+        print("capture %.2f s, the plain program %.2f s" % (time.monotonic() - start, plain_s))
+
+
+if __name__ == "__main__":
+    unittest.main()

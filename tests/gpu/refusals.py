@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One small program for each thing that a recording cannot hold, with the rule and words of its
+message; and kernels that go wrong in a replay, after which the next evaluation is right."""
+
+import json
+import os
+import unittest
+
+from _gpu import BINARY, HERE, Case, python, run
+
+SOURCE = os.path.join(HERE, "cuda")
+N = 1 << 16
+
+PRELUDE = """
+import ctypes, sys
+sys.path.insert(0, %r)
+import torch
+import extension
+
+class State: pass
+
+def stream():
+    return torch.cuda.current_stream().cuda_stream
+
+def prepare(ctx):
+    state = State()
+    state.library = extension.load()
+    prepare_more(state)
+    return state
+
+def plus_one(state, x, y, n):
+    extension.check(state.library.plus_one(x if isinstance(x, int) else x.data_ptr(), y.data_ptr(), n,
+                                           stream()))
+""" % SOURCE
+
+# rule: (what prepare does, what kernel_fn does, words of the message)
+REFUSED = {
+    "host_node": ("pass", "extension.check(s.library.host_function(stream()))", ["kernel_fn"]),
+    "host_pointer": ("s.pinned = torch.zeros(i_n, pin_memory=True)",
+                     "plus_one(s, s.pinned, o.y, i.n)", ["plus", "argument 0"]),
+    "host_memory_copy": ("s.pinned = torch.zeros(i_n, pin_memory=True)",
+                         "o.y.copy_(s.pinned, non_blocking=True)", []),
+    "module_variable_changed": ("extension.check(s.library.change_variable())",
+                                "extension.check(s.library.read_variable(i.x.data_ptr(),"
+                                " o.y.data_ptr(), i.n, stream()))", ["changed_variable"]),
+    "module_global_pointer": ("s.address = s.library.variable_address()",
+                              "plus_one(s, s.address, o.y, 1)", ["changed_variable"]),
+    "event_node": ("pass", "o.y.copy_(i.x); extension.check(s.library.external_event(stream()))", []),
+    "access_policy_window": ("pass", "extension.check(s.library.persisting_window(i.x.data_ptr(),"
+                             " o.y.data_ptr(), i.n, stream()))", []),
+    "outside_launch": ("s.side = torch.cuda.Stream()",
+                       "o.y.copy_(i.x)\n    with torch.cuda.stream(s.side): s.kept = i.x + 1", []),
+    "unjoined": ("s.side = torch.cuda.Stream()",
+                 "s.side.wait_stream(torch.cuda.current_stream())\n"
+                 "    with torch.cuda.stream(s.side): o.y.copy_(i.x)", []),
+    "capture_invalidated": ("pass", "o.y.copy_(i.x); print(float(o.y.sum()))", []),
+    "writes_input": ("pass", "i.x.add_(1); o.y.copy_(i.x)", ["input x"]),
+    "stale_argument": ("s.x = None", "s.x = i.x if s.x is None else s.x; o.y.copy_(s.x[:i.n])", ["x of"]),
+    "returned_input": ("pass", "return i.x", ["y"]),
+}
+
+SUBMISSION = PRELUDE + """
+def prepare_more(s):
+    i_n = %d
+    %s
+
+def kernel_fn(s, i, o):
+    %s
+"""
+
+SCALED = PRELUDE + """
+def prepare_more(s):
+    pass
+
+def kernel_fn(s, i, o):
+    o.y.copy_(i.x * 2 + 1)
+"""
+
+# Of goes_wrong in cuda/features.cu, by its `how`.
+FAULTS = {
+    0: ("gpu_fault", ["illegal memory access", "goes_wrong"]),
+    1: ("timeout", ["3 s", "goes_wrong"]),
+    2: ("gpu_fault", ["goes_wrong"]),
+}
+
+
+class Refusals(Case):
+    def setUp(self):
+        super().setUp()
+        python("-c", "import extension; extension.load()", cwd=SOURCE)
+        self.environment = dict(os.environ, KJUDGE_TEST_FEATURES=os.path.join(SOURCE, "features.so"),
+                                XDG_CACHE_HOME=self.path("cache"))
+        reference = self.path("source")
+        os.mkdir(reference)
+        with open(os.path.join(reference, "submission.py"), "w") as file:
+            file.write(SCALED)
+        self.challenge = self.package(reference, {"one": {"n": N, "m": N}, "two": {"n": N + 8, "m": N + 8}})
+
+    def evaluate(self, source, status):
+        path = self.path("submission.py")
+        with open(path, "w") as file:
+            file.write(source)
+        return json.loads(run(BINARY, "selftest", path, "--challenge", self.challenge, "--pairs", "5",
+                              "--json", status=status, env=self.environment))
+
+    def capture(self, source):
+        path = self.path("submission.py")
+        with open(path, "w") as file:
+            file.write(source)
+        return json.loads(run(BINARY, "capture", path, "--challenge", self.challenge, "-o",
+                              self.path("b.kjb"), "--json", status=1, env=self.environment))
+
+    def test_every_rule(self):
+        for rule, (prepare, kernel_fn, words) in REFUSED.items():
+            with self.subTest(rule):
+                told = self.capture(SUBMISSION % (N, prepare, kernel_fn))
+                print("%s: %s" % (rule, told["message"]))
+                self.assertEqual(told["verdict"], "refused", told["message"] + told["log"][-2000:])
+                for part in [rule + ":"] + words:
+                    self.assertIn(part, told["message"])
+
+    def test_kernels_that_go_wrong(self):
+        for how, (verdict, words) in FAULTS.items():
+            with self.subTest(how=how):
+                source = PRELUDE + """
+def prepare_more(s):
+    s.first = {}
+
+def kernel_fn(s, i, o):
+    first = s.first.setdefault(i.n, torch.zeros(1, device="cuda"))
+    extension.check(s.library.fault(%d, i.x.data_ptr(), o.y.data_ptr(), i.n, first.data_ptr(),
+                                    stream()))
+""" % how
+                told = self.evaluate(source, 1)
+                print("%d: %s" % (how, told["message"]))
+                self.assertEqual(told["verdict"], verdict, told["message"] + told["log"][-2000:])
+                for part in words:
+                    self.assertIn(part, told["message"])
+        self.assertEqual(self.evaluate(SCALED, 0)["verdict"], "accepted")
+
+
+if __name__ == "__main__":
+    unittest.main()
