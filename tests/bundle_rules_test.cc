@@ -65,13 +65,13 @@ const std::vector<BrokenRule>& broken_rules() {
        [](Bundle& b) { b.regions[0].address += 4096; }},
       {"section regions: region 4: size is no multiple of 2 MiB",
        [](Bundle& b) { b.regions[4].size += 1; }},
-      {"section regions: region 0: address 0x2fffffe00000 or its end lies outside the arena of "
+      {"section regions: region 0: address 0x2d1affe00000 or its end lies outside the arena of "
        "device 0",
        [](Bundle& b) { b.regions[0].address -= kRegionGranule; }},
-      {"section regions: region 4: address 0x310000000000 or its end lies outside the arena of "
+      {"section regions: region 4: address 0x2e1b00000000 or its end lies outside the arena of "
        "device 0",
        [](Bundle& b) { b.regions[4].device = 0; }},
-      {"section regions: region 4: address 0x310000000000 or its end lies outside the arena of "
+      {"section regions: region 4: address 0x2e1b00000000 or its end lies outside the arena of "
        "device 1",
        [](Bundle& b) { b.regions[4].size = kHuge - kRegionGranule + 1; }},
       {"section regions: region 1: overlaps or comes before the one before it",
@@ -143,7 +143,7 @@ const std::vector<BrokenRule>& broken_rules() {
        [](Bundle& b) { b.tensors[0].spec.strides[0] = 8256; }},
       {"section tensors: tensor 0: lies in region 2, which has another role",
        [](Bundle& b) { b.tensors[0].address = b.regions[2].address; }},
-      {"section tensors: tensor 0: x at 0x300000c00000 lies in no region",
+      {"section tensors: tensor 0: x at 0x2d1b00c00000 lies in no region",
        [](Bundle& b) { b.tensors[0].address = b.regions[3].address + kRegionGranule; }},
       {"section tensors: tensor 0: x at 0x0 lies in no region",
        [](Bundle& b) { b.tensors[0].address = 0; }},

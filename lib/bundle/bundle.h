@@ -31,6 +31,9 @@ enum class Role : std::uint8_t {
 };
 std::string_view name(Role role);
 
+// A kernel's or variable's symbol as messages show it: demangled, and cut where it is long.
+std::string readable_name(const std::string& symbol);
+
 // One arena allocation. Address and size are multiples of the granularity (2 MiB).
 struct Region {
   std::uint64_t address = 0;
@@ -162,7 +165,9 @@ struct BundleLimits {
 // Granularity of regions: what GPUs since Volta map.
 inline constexpr std::uint64_t kRegionGranule = 2u << 20;
 // Regions lie in [kArenaBase, kArenaBase + kArenaSize * kMaxDevices).
-inline constexpr std::uint64_t kArenaBase = 0x3000'0000'0000;
+// The upper half of an address in it is no number that sizes and strides like to be: packed in pairs
+// into a kernel's argument, they would look like pointers.
+inline constexpr std::uint64_t kArenaBase = 0x2d1b'0000'0000;
 inline constexpr std::uint64_t kArenaSize = std::uint64_t{1} << 40;
 inline constexpr std::uint32_t kMaxDevices = 16;
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bundle/format.h"
 
+#include <cxxabi.h>
+
+#include <cstdlib>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 #define ZSTD_STATIC_LINKING_ONLY
@@ -64,6 +68,17 @@ std::optional<std::size_t> BundleCompressor::compress(std::span<const std::byte>
   if (!ZSTD_isError(size)) return size;
   if (ZSTD_getErrorCode(size) == ZSTD_error_dstSize_tooSmall) return std::nullopt;
   throw Error(Fault::bug, cat("zstd: ", ZSTD_getErrorName(size)));
+}
+
+std::string readable_name(const std::string& symbol) {
+  constexpr std::size_t kMost = 160;
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> demangled(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
+  std::string name = status == 0 ? demangled.get() : symbol;
+  if (name.starts_with("void ")) name.erase(0, 5);
+  if (name.size() > kMost) name.replace(kMost - 3, name.npos, "...");
+  return name;
 }
 
 std::string_view name(Role role) {

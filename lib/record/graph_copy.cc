@@ -137,7 +137,7 @@ void copy_arguments(const Driver& driver, const CUDA_KERNEL_NODE_PARAMS_v2& para
   }
   if (buffer == nullptr) {
     throw Refused(Rule::unknown_node,
-                  cat("kernel ", node.name, " has parameters but no arguments"));
+                  cat("kernel ", readable_name(node.name), " has parameters but no arguments"));
   }
   std::memcpy(node.arguments.data(), buffer, std::min(buffer_bytes, node.arguments.size()));
 }
@@ -185,13 +185,13 @@ void copy_launch_attributes(const Driver& driver, CUgraphNode from, const NodeKe
     const bool set_by_launch = kernel.settings.launch_attributes.count(number) != 0;
     if (reads_unset(id, value).value_or(!set_by_launch)) continue;
     if (id == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW) {
-      throw Refused(Rule::access_policy_window,
-                    cat("kernel ", node.name, " is launched with an access policy window of ",
-                        value.accessPolicyWindow.num_bytes, " bytes"));
+      throw Refused(Rule::access_policy_window, cat("kernel ", readable_name(node.name),
+                                                    " is launched with an access policy window of ",
+                                                    value.accessPolicyWindow.num_bytes, " bytes"));
     }
     if (id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) {
-      throw Refused(Rule::device_updatable,
-                    cat("kernel ", node.name, " is a node that device code may change"));
+      throw Refused(Rule::device_updatable, cat("kernel ", readable_name(node.name),
+                                                " is a node that device code may change"));
     }
     node.launch_attributes.push_back(
         attribute_of(static_cast<std::uint32_t>(number), &value, sizeof(value)));
@@ -323,7 +323,7 @@ Node copy_node(const Watched& watched, CUgraphNode from) {
 std::string describe_node(const Graph& graph, std::size_t index) {
   const Node& node = graph.nodes[index];
   if (const auto* kernel = std::get_if<KernelNode>(&node)) {
-    return cat("node ", index, ", kernel ", kernel->name);
+    return cat("node ", index, ", kernel ", readable_name(kernel->name));
   }
   if (std::holds_alternative<MemsetNode>(node)) return cat("node ", index, ", memset");
   if (std::holds_alternative<MemcpyNode>(node)) return cat("node ", index, ", copy");

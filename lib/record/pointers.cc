@@ -57,7 +57,8 @@ PointerRules::PointerRules(const Watched& watched, const std::vector<RecordedSha
   }
   for (const LoadedVariable& variable : variables) {
     forbidden_.push_back({variable.address, variable.address + variable.size,
-                          Rule::module_global_pointer, cat("module variable ", variable.name)});
+                          Rule::module_global_pointer,
+                          cat("module variable ", readable_name(variable.name))});
   }
   std::sort(forbidden_.begin(), forbidden_.end(),
             [](const Forbidden& a, const Forbidden& b) { return a.begin < b.begin; });
@@ -121,16 +122,19 @@ void PointerRules::check_arguments(const RecordedShape& shape, std::size_t node,
     for (std::size_t at = (begin + 7) / 8 * 8; at + 8 <= end; at += 8) {
       std::uint64_t word;
       std::memcpy(&word, kernel.arguments.data() + at, sizeof(word));
-      check_argument_word(shape, word, cat(describe_node(shape.graph, node), ": argument ", i));
+      check_argument_word(shape, word, kernel.argument_sizes[i] == sizeof(word),
+                          cat(describe_node(shape.graph, node), ": argument ", i));
     }
   }
 }
 
-void PointerRules::check_argument_word(const RecordedShape& shape, std::uint64_t word,
+// `alone`: the word is the whole argument. In a structure it may be two numbers that look like an
+// address; one of a tensor's start is believed there.
+void PointerRules::check_argument_word(const RecordedShape& shape, std::uint64_t word, bool alone,
                                        const std::string& where) {
   if (word < 0x10000 || word >> 57 != 0) return;
   if (const Allocation* allocation = live(word)) {
-    check_belongs(shape, *allocation, where);
+    if (alone || word == allocation->address) check_belongs(shape, *allocation, where);
     return reach(*allocation);
   }
   const RecordedMemory& memory = watched_.observed->memory;

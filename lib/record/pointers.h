@@ -57,7 +57,7 @@ class PointerRules {
   };
 
   void check_arguments(const RecordedShape& shape, std::size_t node, const KernelNode& kernel);
-  void check_argument_word(const RecordedShape& shape, std::uint64_t word,
+  void check_argument_word(const RecordedShape& shape, std::uint64_t word, bool alone,
                            const std::string& where);
   void check_copied_end(const RecordedShape& shape, std::uint64_t address, std::uint64_t bytes,
                         bool written, const std::string& where);

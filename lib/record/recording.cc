@@ -392,7 +392,7 @@ std::vector<Recording::Variable> Recording::unchanged_variables(
         std::memcpy(&other, at_load.data() + i, bytes);
         if (word == other || (bytes == 8 && is_own_address(word, other))) continue;
         throw Refused(Rule::module_variable_changed,
-                      cat("module variable ", variable.name, " of ", variable.size,
+                      cat("module variable ", readable_name(variable.name), " of ", variable.size,
                           " bytes was changed after it was loaded (byte ", i, ")"));
       }
       variables.push_back({variable, std::move(now)});

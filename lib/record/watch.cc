@@ -22,10 +22,18 @@ void CaptureWatch::launching(CUstream stream, CUfunction function) {
   const CUresult result = driver_.cuStreamIsCapturing(stream, &status);
   if (result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE) return;
   const char* kernel = nullptr;
-  if (function != nullptr) driver_.cuFuncGetName(&kernel, function);
+  if (function != nullptr && driver_.cuFuncGetName(&kernel, function) != CUDA_SUCCESS) {
+    CUfunction of_library = nullptr;  // launches also take a CUkernel
+    if (driver_.cuKernelGetFunction(&of_library, reinterpret_cast<CUkernel>(function)) ==
+        CUDA_SUCCESS) {
+      driver_.cuFuncGetName(&kernel, of_library);
+    }
+  }
   const std::lock_guard lock(mutex_);
   if (report_.outside_launches++ == 0) {
-    report_.first_outside = kernel ? cat("kernel ", kernel) : std::string("a graph");
+    report_.first_outside = kernel != nullptr     ? cat("kernel ", readable_name(kernel))
+                            : function != nullptr ? std::string("a kernel without a name")
+                                                  : std::string("a graph");
   }
 }
 

@@ -19,7 +19,7 @@ constexpr unsigned char kGapByte = 0xa5;
                                     "and device, or was changed"));
 }
 
-std::string label(const KernelNode& node) { return cat("kernel ", node.name); }
+std::string label(const KernelNode& node) { return cat("kernel ", readable_name(node.name)); }
 
 int int_of(const Attribute& attribute) {
   int value = 0;

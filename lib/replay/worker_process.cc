@@ -33,7 +33,8 @@ double time_of(double ns) { return std::isfinite(ns) && ns >= 0 ? ns : std::nan(
 std::string suspects(const Graph* graph) {
   std::vector<std::string> kernels;
   for (const Node& node : graph->nodes) {
-    if (const auto* kernel = std::get_if<KernelNode>(&node)) kernels.push_back(kernel->name);
+    if (const auto* kernel = std::get_if<KernelNode>(&node))
+      kernels.push_back(readable_name(kernel->name));
   }
   if (kernels.empty()) return "a copy or memset";
   const bool same = std::all_of(kernels.begin(), kernels.end(),

@@ -57,6 +57,8 @@ class Case(unittest.TestCase):
         shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
         with open(os.path.join(package, "challenge.json"), "w") as file:
             json.dump(challenge(shapes), file)
+        with open(os.path.join(package, "TASK.md"), "w") as file:
+            file.write("# A test\n")
         for role in ("baseline", "reference"):
             shutil.copy(os.path.join(source, "submission.py"), os.path.join(package, role + ".py"))
         return package

@@ -21,7 +21,7 @@ N = 1 << 22
 class Features(Case):
     def test_every_feature(self):
         native = json.loads(python(os.path.join(SOURCE, "native.py"), str(N)))
-        package = self.package(SOURCE, {name: {"feature": number, "n": N, "m": N}
+        package = self.package(SOURCE, {name: {"feature": number + 1, "n": N, "m": N}
                                         for number, name in enumerate(extension.FEATURES)})
         bundle = self.path("features.kjb")
         self.captured(SOURCE, package, bundle)

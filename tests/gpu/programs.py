@@ -24,7 +24,7 @@ class Programs(Case):
         eager = json.loads(python(os.path.join(PROGRAMS, "eager.py"), self.folder, str(runs), *names))
         everything = sorted(all_names())
         package = self.package(PROGRAMS, {
-            name: {"program": everything.index(name), "n": eager[name]["n"], "m": eager[name]["m"]}
+            name: {"program": everything.index(name) + 1, "n": eager[name]["n"], "m": eager[name]["m"]}
             for name in names})
         bundle = self.path("programs.kjb")
         captured = self.captured(PROGRAMS, package, bundle)

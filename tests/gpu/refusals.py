@@ -35,17 +35,18 @@ def plus_one(state, x, y, n):
 
 # rule: (what prepare does, what kernel_fn does, words of the message)
 REFUSED = {
-    "host_node": ("pass", "extension.check(s.library.host_function(stream()))", ["kernel_fn"]),
+    "host_node": ("pass", "extension.check(s.library.host_function(stream()))", ["node 0"]),
     "host_pointer": ("s.pinned = torch.zeros(i_n, pin_memory=True)",
                      "plus_one(s, s.pinned, o.y, i.n)", ["plus", "argument 0"]),
-    "host_memory_copy": ("s.pinned = torch.zeros(i_n, pin_memory=True)",
-                         "o.y.copy_(s.pinned, non_blocking=True)", []),
+    "host_memory_copy": ("s.pinned = torch.zeros(8, pin_memory=True)",
+                         "o.y[:8].copy_(s.pinned, non_blocking=True)", ["source is host memory"]),
     "module_variable_changed": ("extension.check(s.library.change_variable())",
                                 "extension.check(s.library.read_variable(i.x.data_ptr(),"
                                 " o.y.data_ptr(), i.n, stream()))", ["changed_variable"]),
     "module_global_pointer": ("s.address = s.library.variable_address()",
                               "plus_one(s, s.address, o.y, 1)", ["changed_variable"]),
-    "event_node": ("pass", "o.y.copy_(i.x); extension.check(s.library.external_event(stream()))", []),
+    "event_node": ("pass", "o.y.copy_(i.x)\n    if torch.cuda.is_current_stream_capturing():"
+                   " extension.check(s.library.external_event(stream()))", ["node 1"]),
     "access_policy_window": ("pass", "extension.check(s.library.persisting_window(i.x.data_ptr(),"
                              " o.y.data_ptr(), i.n, stream()))", []),
     "outside_launch": ("s.side = torch.cuda.Stream()",
@@ -55,7 +56,7 @@ REFUSED = {
                  "    with torch.cuda.stream(s.side): o.y.copy_(i.x)", []),
     "capture_invalidated": ("pass", "o.y.copy_(i.x); print(float(o.y.sum()))", []),
     "writes_input": ("pass", "i.x.add_(1); o.y.copy_(i.x)", ["input x"]),
-    "stale_argument": ("s.x = None", "s.x = i.x if s.x is None else s.x; o.y.copy_(s.x[:i.n])", ["x of"]),
+    "stale_argument": ("s.x = None", "s.x = i.x if s.x is None else s.x; o.y[:8].copy_(s.x[:8])", ["x of shape one"]),
     "returned_input": ("pass", "return i.x", ["y"]),
 }
 

@@ -13,5 +13,5 @@ def prepare(ctx):
 
 def kernel_fn(state, inputs, outputs):
     library, scratch = state
-    extension.check(library.run(inputs.feature, inputs.x.data_ptr(), outputs.y.data_ptr(), inputs.n,
+    extension.check(library.run(inputs.feature - 1, inputs.x.data_ptr(), outputs.y.data_ptr(), inputs.n,
                                 scratch.data_ptr(), torch.cuda.current_stream().cuda_stream))

@@ -7,7 +7,7 @@ import torch
 
 def prepare(ctx):
     # Weights of all programs at once: what a shape's graph does not reach is in the bundle too.
-    return {shape.dims["program"]: programs.make(sorted(programs.PROGRAMS)[shape.dims["program"]])
+    return {shape.dims["program"]: programs.make(sorted(programs.PROGRAMS)[shape.dims["program"] - 1])
             for shape in ctx.shapes}
 
 
