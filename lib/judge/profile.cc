@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <initializer_list>
 #include <optional>
 
 #include "judge/report.h"
@@ -103,11 +104,15 @@ std::optional<double> number(const KernelProfile& kernel, std::string_view metri
   return std::nullopt;
 }
 
-std::string percent(const KernelProfile& kernel, std::string_view metric_name) {
-  const auto value = number(kernel, cat(metric_name, ".avg.pct_of_peak_sustained_elapsed"));
-  if (!value) return "-";
-  std::string text = std::to_string(*value);
-  return text.substr(0, text.find('.') + 2);
+// Of the first that ncu counted: names change between its versions.
+std::string percent(const KernelProfile& kernel, std::initializer_list<const char*> metric_names) {
+  for (const char* metric_name : metric_names) {
+    const auto value = number(kernel, cat(metric_name, ".avg.pct_of_peak_sustained_elapsed"));
+    if (!value) continue;
+    const std::string text = std::to_string(*value);
+    return text.substr(0, text.find('.') + 2);
+  }
+  return "-";
 }
 
 std::string duration(const KernelProfile& kernel) {
@@ -116,9 +121,8 @@ std::string duration(const KernelProfile& kernel) {
   for (const Metric& metric : kernel.metrics) {
     if (metric.name != kDuration) continue;
     for (const auto& [unit, ns] : {std::pair("n", 1.), std::pair("u", 1e3), std::pair("m", 1e6)}) {
-      if (metric.unit == cat(unit, "s") || metric.unit == cat(unit, "second")) {
-        return duration_text(*value * ns);
-      }
+      // "ns", "nsecond"
+      if (metric.unit.starts_with(cat(unit, "s"))) return duration_text(*value * ns);
     }
     return cat(std::to_string(*value), " ", metric.unit);
   }
@@ -276,9 +280,9 @@ std::string profile_table(const Profile& profile) {
       {"kernel", "grid", "block", "duration", "SM %", "memory %", "DRAM %"}};
   for (const KernelProfile& kernel : profile.kernels) {
     rows.push_back({printable(kernel.name), kernel.grid, kernel.block, duration(kernel),
-                    percent(kernel, "sm__throughput"),
-                    percent(kernel, "gpu__compute_memory_throughput"),
-                    percent(kernel, "gpu__dram_throughput")});
+                    percent(kernel, {"sm__throughput"}),
+                    percent(kernel, {"gpu__compute_memory_throughput"}),
+                    percent(kernel, {"gpu__dram_throughput", "dram__throughput"})});
   }
   return cat("shape ", profile.shape, ", ncu ", profile.ncu, ", set ", profile.set, "\n",
              aligned(rows));
