@@ -113,6 +113,32 @@ TEST_CASE("a right submission is accepted, with all facts") {
   });
 }
 
+TEST_CASE("a round has the clock it left a GPU at; the host driver has none") {
+  on_each_driver([](DriverKind kind) {
+    CAPTURE(name(kind));
+    const Evaluation evaluation = judge_quickly(kind, {{"right"}});
+    REQUIRE_MESSAGE(evaluation.verdict == Verdict::accepted, summary(evaluation));
+    for (const ShapeFacts& shape : evaluation.shapes) {
+      for (const RoundFacts& round : shape.rounds) {
+        CHECK(round.clock_mhz.has_value() == (kind == DriverKind::cuda));
+        if (round.clock_mhz) CHECK((*round.clock_mhz > 100 && *round.clock_mhz < 5000));
+        if (kind == DriverKind::host) CHECK((!round.power_w && !round.throttle_reasons));
+      }
+    }
+  });
+}
+
+TEST_CASE("a bundle is replayed once in this process, and only what the challenge has") {
+  on_each_driver([](DriverKind kind) {
+    CAPTURE(name(kind));
+    Contest contest(kind);
+    const BundleReader bundle(contest.make({{"right"}}));
+    const std::string shape = contest.challenge.shapes.front().name;
+    CHECK_NOTHROW(replay_once(contest.driver(), contest.challenge, bundle, shape, 0));
+    CHECK_THROWS_AS(replay_once(contest.driver(), contest.challenge, bundle, "none", 0), Error);
+  });
+}
+
 TEST_CASE("wrong outputs are found, and all shapes they are in") {
   on_each_driver([](DriverKind kind) {
     const auto evaluation = judge_quickly(kind, {{"wrong_last"}});

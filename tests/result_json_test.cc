@@ -14,6 +14,7 @@
 #include "evaluations.h"
 #include "file.h"
 #include "json_faults.h"
+#include "judge/report.h"
 
 using namespace kjudge;
 namespace fs = std::filesystem;
@@ -159,6 +160,37 @@ TEST_CASE("a failure's values may be NaN and infinite, and a log any bytes") {
   CHECK(read.log.ends_with("\"quoted\" \\ \xef\xbf\xbd\n"));
 }
 
+TEST_CASE("what the GPU said after a round: absent is not the same as for no reason") {
+  Evaluation evaluation = accepted();
+  auto& rounds = evaluation.shapes[0].rounds;
+  rounds[0].clock_mhz = 1754.5;
+  rounds[0].power_w = 698.5;
+  rounds[0].temperature_c = 71;
+  rounds[0].throttle_reasons = {{"sw_power_cap", "hw_slowdown"}};
+  rounds[1].clock_mhz = 1980;
+  rounds[1].throttle_reasons.emplace();
+  const Evaluation read = result_from_json(result_to_json(evaluation), "r.json");
+  const auto& again = read.shapes[0].rounds;
+  CHECK(again[0].clock_mhz == 1754.5);
+  CHECK(again[0].power_w == 698.5);
+  CHECK(again[0].temperature_c == 71);
+  CHECK(again[0].throttle_reasons == rounds[0].throttle_reasons);
+  CHECK(again[1].throttle_reasons == std::vector<std::string>());
+  CHECK(!again[1].power_w);
+  CHECK(!again[2].clock_mhz);
+  CHECK(!again[2].throttle_reasons);
+
+  const std::string page = evaluation_page(evaluation);
+  CHECK_MESSAGE(page.find("  4096x1000: clock 1754 to 1980 MHz, at most 698.5 W, at most 71 C, "
+                          "throttled: sw_power_cap, hw_slowdown\n") != page.npos,
+                page);
+  CHECK(page.find("17x3: clock") == page.npos);
+  rounds.erase(rounds.begin());
+  const std::string cool = evaluation_page(evaluation);
+  CHECK_MESSAGE(cool.find("  4096x1000: clock 1980 to 1980 MHz, not throttled\n") != cool.npos,
+                cool);
+}
+
 TEST_CASE("the score in a file is not believed") {
   const std::string text = result_to_json(accepted());
   const std::string forged = replaced(text, "\"speedup\": ", "\"speedup\": 9");
@@ -180,6 +212,10 @@ TEST_CASE("every field of a result refuses every wrong kind, and names itself") 
   shape.rounds.resize(1);
   shape.rounds[0].pairs.resize(1);
   shape.rounds[0].pairs[0].void_causes = {"a"};
+  shape.rounds[0].clock_mhz = 1980;
+  shape.rounds[0].power_w = 698.5;
+  shape.rounds[0].temperature_c = 71;
+  shape.rounds[0].throttle_reasons = {{"sw_power_cap"}};
   evaluation.shapes.push_back(shape);
   const Json right = parse_json(result_to_json(evaluation), "right", Fault::bug);
   const int tried = json_faults::try_every_fault(

@@ -79,6 +79,22 @@ bool cuda_available() {
   }
 }
 
+std::string gpu_uuid(const Driver& driver, int device) {
+  CUdevice handle = 0;
+  KJ_DRIVER(driver, cuDeviceGet(&handle, device));
+  CUuuid uuid{};
+  KJ_DRIVER(driver, cuDeviceGetUuid(&uuid, handle));
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text = "GPU-";
+  for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    const auto byte = static_cast<unsigned char>(uuid.bytes[i]);
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
 void check_driver(const Driver& driver, CUresult result, std::string_view call,
                   std::source_location where) {
   if (result == CUDA_SUCCESS) return;

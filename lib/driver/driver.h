@@ -130,6 +130,9 @@ struct Driver {
 // True where a CUDA driver can be opened and has at least one device.
 bool cuda_available();
 
+// "GPU-7f1c9a52-...": how NVIDIA's tools name a GPU.
+std::string gpu_uuid(const Driver& driver, int device);
+
 // A failed driver call. `result` stays available so that callers can tell a submission's fault
 // (illegal address, time-out) from the machine's.
 class DriverError : public Error {

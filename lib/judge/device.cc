@@ -7,18 +7,6 @@
 namespace kjudge {
 namespace {
 
-std::string uuid_text(const CUuuid& uuid) {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text = "GPU-";
-  for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    const auto byte = static_cast<unsigned char>(uuid.bytes[i]);
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
-
 int attribute(const Driver& driver, CUdevice device, CUdevice_attribute id) {
   int value = 0;
   KJ_DRIVER(driver, cuDeviceGetAttribute(&value, id, device));
@@ -49,9 +37,7 @@ DeviceIdentity identify(const Driver& driver, int device) {
     identity.trust = "process";
     return identity;
   }
-  CUuuid uuid{};
-  KJ_DRIVER(driver, cuDeviceGetUuid(&uuid, handle));
-  identity.name = cat(identity.name, " ", uuid_text(uuid));
+  identity.name = cat(identity.name, " ", gpu_uuid(driver, device));
   identity.arch =
       cat("sm_", attribute(driver, handle, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
           attribute(driver, handle, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));

@@ -34,4 +34,10 @@ DeviceLock::DeviceLock(const std::string& device, const std::function<void()>& w
   }
 }
 
+DeviceLock lock_device(const DeviceIdentity& device, int number, const ReportProgress& progress) {
+  return DeviceLock(cat(device.driver, " ", number, " ", device.name), [&] {
+    progress({"waiting for another kjudge on this device", "", 0});
+  });
+}
+
 }  // namespace kjudge

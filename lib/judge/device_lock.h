@@ -5,6 +5,8 @@
 #include <string>
 
 #include "file.h"
+#include "judge/device.h"
+#include "replay/replay.h"
 
 namespace kjudge {
 
@@ -20,5 +22,8 @@ class DeviceLock {
  private:
   Fd socket_;
 };
+
+// The lock of a device as evaluations take it.
+DeviceLock lock_device(const DeviceIdentity& device, int number, const ReportProgress& progress);
 
 }  // namespace kjudge

@@ -59,12 +59,6 @@ void require_shape(const Challenge& challenge, const std::string& only_shape) {
                                 " has no such shape here; it has ", names));
 }
 
-DeviceLock lock_device(const DeviceIdentity& device, int number, const ReportProgress& progress) {
-  return DeviceLock(cat(device.driver, " ", number, " ", device.name), [&] {
-    progress({"waiting for another kjudge on this device", "", 0});
-  });
-}
-
 // The bundle at `path`, held to the challenge. A cached one that another version of kjudge wrote,
 // or that a crash left, is an error of the caller's to act on.
 BundleReader open_bundle(const fs::path& path, const Challenge& challenge,

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 namespace kjudge {
 namespace {
@@ -52,6 +53,43 @@ std::string failure_text(const CheckFailure& failure) {
     text += cat("; ", failure.nonfinite, " NaN or infinity on one side only");
   if (failure.unwritten > 0) text += cat("; ", failure.unwritten, " never written");
   return text;
+}
+
+// "4096x1000: clock 1755 to 1980 MHz, at most 512.3 W, at most 54 C, throttled: sw_power_cap";
+// empty where nothing is known.
+std::string gpu_text(const ShapeFacts& shape) {
+  struct Range {
+    std::optional<double> low, high;
+    void add(const std::optional<double>& value) {
+      if (!value) return;
+      low = std::min(low.value_or(*value), *value);
+      high = std::max(high.value_or(*value), *value);
+    }
+  };
+  Range clock, power, temperature;
+  std::vector<std::string> reasons;
+  bool reasons_known = false;
+  for (const RoundFacts& round : shape.rounds) {
+    clock.add(round.clock_mhz);
+    power.add(round.power_w);
+    temperature.add(round.temperature_c);
+    if (!round.throttle_reasons) continue;
+    reasons_known = true;
+    for (const std::string& reason : *round.throttle_reasons) {
+      if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end())
+        reasons.push_back(reason);
+    }
+  }
+  std::string text;
+  const auto add = [&](const std::string& part) { text += cat(text.empty() ? "" : ", ", part); };
+  if (clock.low) add(formatted("clock %.0f to %.0f MHz", *clock.low, *clock.high));
+  if (power.high) add(formatted("at most %.1f W", *power.high));
+  if (temperature.high) add(formatted("at most %.0f C", *temperature.high));
+  if (reasons_known && reasons.empty()) add("not throttled");
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    add(cat(i == 0 ? "throttled: " : "", printable(reasons[i])));
+  }
+  return text.empty() ? text : cat(shape.name, ": ", text);
 }
 
 Json text_json(std::string_view text) { return Json{std::string(text)}; }
@@ -173,6 +211,7 @@ std::string evaluation_page(const Evaluation& evaluation) {
       for (const Pair& pair : round.pairs) voids += pair.voids;
     }
     if (voids > 0) text += cat("  ", shape.name, ": ", voids, " void pairs were taken again\n");
+    if (const std::string gpu = gpu_text(shape); !gpu.empty()) text += cat("  ", gpu, "\n");
   }
   if (!evaluation.log.empty()) text += cat("\nlog:\n", indented(printable(evaluation.log), "  "));
   if (!evaluation.phases.empty()) {

@@ -66,6 +66,10 @@ struct RoundFacts {
   double null_graph_ns = 0;
   double clock_tick_ns = 0;
   std::vector<Pair> pairs;
+  // The GPU after the last of them; absent where it does not say, and on the host driver.
+  std::optional<double> clock_mhz;  // of a multiprocessor, by clock64 against globaltimer
+  std::optional<double> power_w, temperature_c;
+  std::optional<std::vector<std::string>> throttle_reasons;
 };
 
 struct ShapeFacts {

@@ -76,7 +76,9 @@ class Measurement {
   void run_round(int round, const PlannedRound& plan, const std::string& retaken);
   void warm_up(Workers& workers, std::size_t shape);
   RoundClock come_to_steady_clock();
+  SupervisorDevice::Spin spin();
   void sample(RoundClock& clock);
+  void observe(RoundFacts& round);
   Pair take_pair(Workers& workers, RoundClock& clock, std::size_t shape, const PlannedPair& plan,
                  double tick_ns, int round, int number);
   // One attempt; returns why it does not count.

@@ -47,6 +47,11 @@ void measure(const Driver& driver, const Challenge& challenge, const BundleReade
 // The worker: `kjudge worker --socket FD`, started by the supervisor only. Returns an exit code.
 int run_worker(int socket);
 
+// One shape of a bundle replayed in this process on made-up inputs, for a profiler: between
+// cuProfilerStart and cuProfilerStop no kernel runs but the shape's own. Checks nothing.
+void replay_once(const Driver& driver, const Challenge& challenge, const BundleReader& bundle,
+                 const std::string& shape, int device);
+
 // Every value of KJUDGE_TEST_KILL ("submission:armed"): the steps of the protocol at which a test
 // may have a worker or the supervisor kill itself.
 std::vector<std::string> kill_points();

@@ -105,6 +105,7 @@ SupervisorDevice::SupervisorDevice(const Driver& driver, int device, bool allow_
         "access), so a submission could forge its times; load the nvidia_uvm module with "
         "uvm_disable_hmm=1, or allow it for submissions that you trust");
   }
+  if (driver.kind == DriverKind::cuda) nvml_.emplace(gpu_uuid(driver, device));
 }
 
 SupervisorDevice::Buffer SupervisorDevice::make_buffer(std::uint64_t size, Access access) {

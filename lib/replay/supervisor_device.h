@@ -14,6 +14,7 @@
 #include "bundle/bundle.h"
 #include "challenge/challenge.h"
 #include "check/check.h"
+#include "driver/nvml.h"
 #include "replay/device_side.h"
 #include "replay/evaluation.h"
 #include "replay/rebuild.h"
@@ -86,6 +87,8 @@ class SupervisorDevice {
     double cycles = 0, ns = 0;
   };
   Spin calibrate();
+  // Empty on the host driver, and where NVML is not there.
+  GpuReading gpu_reading() const { return nvml_ ? nvml_->read() : GpuReading{}; }
 
  private:
   struct Buffer {
@@ -108,6 +111,7 @@ class SupervisorDevice {
 
   DeviceSide side_;
   const Driver& driver_;
+  std::optional<Nvml> nvml_;
   std::vector<const Shape*> shapes_;
   std::vector<std::vector<Input>> inputs_;  // by measured shape and input of the challenge
   std::deque<DeviceMemory> pristine_;

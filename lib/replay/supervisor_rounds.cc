@@ -16,15 +16,33 @@ constexpr std::size_t kRoundClockSamples = 9;
 
 }  // namespace
 
-void Measurement::sample(RoundClock& clock) {
+// The best of three: a blip within one spin is no property of the clock.
+SupervisorDevice::Spin Measurement::spin() {
   const auto timer = phases_.time("calibrate");
-  // The best of three: a blip within one spin is no property of the clock.
   SupervisorDevice::Spin best;
   for (int i = 0; i < 3; ++i) {
-    const auto spin = side_->calibrate();
-    if (i == 0 || spin.ns < best.ns) best = spin;
+    const auto one = side_->calibrate();
+    if (i == 0 || one.ns < best.ns) best = one;
   }
+  return best;
+}
+
+void Measurement::sample(RoundClock& clock) {
+  const SupervisorDevice::Spin best = spin();
   clock.add(best.cycles, best.ns);
+}
+
+// What the shape's own work left the GPU at. Between its pairs NVML's calls, of milliseconds, would
+// let the GPU cool.
+void Measurement::observe(RoundFacts& round) {
+  if (driver_.kind != DriverKind::cuda) return;
+  const SupervisorDevice::Spin now = spin();
+  if (now.ns > 0) round.clock_mhz = now.cycles / now.ns * 1e3;
+  const auto timer = phases_.time("calibrate");
+  GpuReading reading = side_->gpu_reading();
+  round.power_w = reading.power_w;
+  round.temperature_c = reading.temperature_c;
+  round.throttle_reasons = std::move(reading.throttle_reasons);
 }
 
 // One untimed replay of each arm: pages, graphs and code are touched, and the shape is selected.
@@ -145,6 +163,7 @@ void Measurement::run_round(int round, const PlannedRound& plan, const std::stri
         taken[s].pairs.push_back(std::move(pair));
         ++pairs_done_;
       }
+      observe(taken[s]);
     }
   } catch (const Concluded&) {
     store();

@@ -73,7 +73,16 @@ FieldTable<RoundFacts> round_table() {
        required("clock_tick_ns", &RoundFacts::clock_tick_ns, nanoseconds_kind(),
                 "resolution of the event clock"),
        required("pairs", &RoundFacts::pairs, list_kind(object_kind(pair_table()), 0, 1000),
-                "in the order they were taken")});
+                "in the order they were taken"),
+       optional("clock_mhz", &RoundFacts::clock_mhz, number_kind(),
+                "of a multiprocessor after the last pair; absent on the host driver"),
+       optional("power_w", &RoundFacts::power_w, number_kind(),
+                "of the GPU after the last pair; absent where NVML does not say"),
+       optional("temperature_c", &RoundFacts::temperature_c, number_kind(),
+                "of the GPU after the last pair; absent where NVML does not say"),
+       optional("throttle_reasons", &RoundFacts::throttle_reasons, list_kind(word_text(), 0, 64),
+                "why the GPU held its clocks down after the last pair; absent where NVML does not "
+                "say")});
 }
 
 FieldTable<CheckFailure> failure_table() {

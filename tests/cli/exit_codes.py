@@ -14,10 +14,11 @@ class ExitCodes(_kjudge.Case):
     def test_help(self):
         out, _ = self.run_kjudge("--help")
         for command in ("selftest", "capture", "replay", "score", "rank", "judge", "show", "dump",
-                        "doctor"):
+                        "profile", "doctor"):
             self.assertIn(command, out)
             self.run_kjudge(command, "--help")
         self.assertNotIn("worker", out)
+        self.assertNotIn("replay-once", out)
 
     def test_usage(self):
         for arguments in ([], ["nonsense"], ["selftest", "--nonsense"], ["score"],

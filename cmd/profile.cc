@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/profile.h"
+
+#include <filesystem>
+#include <iostream>
+
+#include "error.h"
+#include "file.h"
+#include "judge/device.h"
+#include "judge/device_lock.h"
+#include "judge/interrupt.h"
+#include "judge/report.h"
+#include "judge/version.h"
+#include "options.h"
+#include "progress.h"
+
+namespace kjudge {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ProfileCommandOptions : DeviceOptions {
+  std::string submission, bundle, shape, output, ncu_report;
+  std::string set = "basic";
+};
+
+const Shape& find_shape(const Challenge& challenge, const std::string& name) {
+  for (const Shape& shape : challenge.shapes) {
+    if (name.empty() || shape.name == name) return shape;
+  }
+  throw Error(Fault::usage,
+              cat("shape ", name, ": challenge ", challenge.name, " has no such shape here"));
+}
+
+// Before anything is captured: what would make that in vain.
+fs::path ncu_for(const Driver& driver) {
+  if (driver.kind != DriverKind::cuda) {
+    throw Error(Fault::device,
+                "profiling needs a GPU: ncu does not see the host driver's kernels, which are "
+                "processor code (perf does); run this where a GPU is, with --driver cuda");
+  }
+  return find_ncu();
+}
+
+int profile_command(const ProfileCommandOptions& options) {
+  fs::path submission = options.submission;
+  if (submission.empty() && options.bundle.empty() && fs::exists("submission.py")) {
+    submission = "submission.py";
+  }
+  const auto [whole, driver] = choose(options, submission);
+  NcuRun run;
+  run.ncu = ncu_for(driver);
+  run.set = options.set;
+  run.report = options.ncu_report;
+  const DeviceIdentity device = identify(driver, options.device);
+  const Challenge challenge = for_arch(whole, device.arch);
+  const Shape& shape = find_shape(challenge, options.shape);
+  if (submission.empty()) submission = challenge.folder / "submission.py";
+
+  ProgressLine line;
+  const auto say = [&](const std::string& step) {
+    check_interrupt();
+    line.show({step, shape.name, 0});
+  };
+  const DeviceLock lock =
+      lock_device(device, options.device, [&](const Progress& now) { say(now.step); });
+  const TempDir folder;
+  fs::path bundle = options.bundle;
+  if (bundle.empty()) {
+    say("capturing");
+    bundle = folder.path() / "bundle.kjb";
+    CaptureOptions capture_options;
+    capture_options.submission = submission;
+    capture_options.bundle = bundle;
+    capture_options.only_shape = shape.name;
+    capture_options.device = options.device;
+    const CaptureOutcome outcome = capture(driver, challenge, capture_options);
+    line.wipe();
+    std::cerr << printable(outcome.log) << std::flush;
+    if (outcome.verdict != Verdict::accepted) {
+      std::cerr << name(outcome.verdict) << ": " << printable(outcome.message) << "\n";
+      return exit_not_accepted;
+    }
+  }
+  run.command = {fs::read_symlink("/proc/self/exe"),
+                 "replay-once",
+                 "--bundle",
+                 fs::absolute(bundle),
+                 "--challenge",
+                 fs::absolute(challenge.folder),
+                 "--shape",
+                 shape.name,
+                 "--driver",
+                 "cuda",
+                 "--device",
+                 std::to_string(options.device)};
+  Profile profile = run_ncu(run, [&] { say("profiling"); });
+  line.wipe();
+  profile.challenge = challenge.name;
+  profile.shape = shape.name;
+  profile.submission = options.bundle.empty() ? submission.string() : options.bundle;
+  profile.device = device.name;
+  profile.driver = device.driver;
+  profile.kjudge_version = kVersion;
+  const std::string json = profile_to_json(profile);
+  if (!options.output.empty()) write_file_atomically(options.output, json);
+  std::cout << (options.json ? json : profile_table(profile));
+  return exit_done;
+}
+
+struct ReplayOnceOptions : DeviceOptions {
+  std::string bundle, shape;
+};
+
+}  // namespace
+
+void add_profile(CLI::App& app, int& status) {
+  CLI::App* command = nullptr;
+  const auto options = add_command<ProfileCommandOptions>(
+      app, "profile", "Show what ncu counts in a submission's kernels on a GPU", command);
+  command->add_option("submission", options->submission,
+                      "A Python file, or a folder with submission.py; default: ./submission.py, "
+                      "else the challenge's own");
+  command->add_option("--bundle", options->bundle, "A bundle of it, instead of a capture")
+      ->check(CLI::ExistingFile);
+  add_device_options(*command, *options);
+  command->add_option("--shape", options->shape, "This shape; default: the challenge's first");
+  command->add_option("--set", options->set, "What ncu counts: basic or full")
+      ->check(CLI::IsMember({"basic", "full"}));
+  command->add_option("-o,--output", options->output, "Write the profile there as JSON");
+  command->add_option("--ncu-rep", options->ncu_report, "Keep ncu's own report there, for ncu-ui");
+  command->callback([=, &status] { status = profile_command(*options); });
+}
+
+// Started by ncu only, so not in the help.
+void add_replay_once(CLI::App& app, int& status) {
+  CLI::App* command = nullptr;
+  const auto options = add_command<ReplayOnceOptions>(app, "replay-once", "", command);
+  command->group("");
+  command->add_option("--bundle", options->bundle, "")->required()->check(CLI::ExistingFile);
+  command->add_option("--shape", options->shape, "")->required();
+  add_device_options(*command, *options);
+  command->callback([=, &status] {
+    const auto [whole, driver] = choose(*options, "");
+    const Challenge challenge = for_arch(whole, identify(driver, options->device).arch);
+    replay_once(driver, challenge, BundleReader(options->bundle), options->shape, options->device);
+    status = exit_done;
+  });
+}
+
+}  // namespace kjudge

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kjudge {
+
+// What a GPU says of itself at one moment; absent is what it does not say.
+struct GpuReading {
+  std::optional<double> power_w, temperature_c;
+  // Why its clocks are held below what they could be: "sw_power_cap". Empty: for no reason.
+  std::optional<std::vector<std::string>> throttle_reasons;
+};
+
+// One GPU as NVIDIA's management library sees it, loaded at run time. Nothing that is measured
+// depends on it: without the library, the GPU or a function of it, readings are absent.
+class Nvml {
+ public:
+  // `uuid` as gpu_uuid() has it.
+  explicit Nvml(const std::string& uuid,
+                const std::filesystem::path& library = "libnvidia-ml.so.1");
+  ~Nvml();
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  GpuReading read() const;
+
+ private:
+  // nvml.h is no part of what building needs. These are its types: nvmlReturn_t is an enumeration
+  // whose 0 is success, nvmlDevice_t a pointer.
+  using Device = void*;
+  using GetUnsigned = int (*)(Device, unsigned*);
+  using GetTemperature = int (*)(Device, int sensor, unsigned*);
+  using GetReasons = int (*)(Device, unsigned long long*);
+
+  Device device_ = nullptr;
+  int (*shutdown_)() = nullptr;  // set: the library is initialized
+  GetUnsigned power_ = nullptr;
+  GetTemperature temperature_ = nullptr;
+  GetReasons reasons_ = nullptr;
+};
+
+}  // namespace kjudge

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""profile needs a GPU and says so before anything is captured; what ncu would run, runs."""
+
+import json
+import os
+
+import _kjudge
+
+NCU = """#!/bin/sh
+case "$*" in
+*--version*) echo "Version 2025.3.1.0 (build 1)"; exit;;
+*--import*)
+  echo '==PROF== talk'
+  echo '"ID","Kernel Name","Block Size","Grid Size","gpu__time_duration.sum"'
+  echo '"","","","","ns"'
+  echo '"0","f(int, float)","(8, 1, 1)","(64, 1, 1)","12,345"'
+  exit;;
+esac
+echo "$*" > "$NCU_CALL"
+$NCU_FAILS
+while [ "$1" != --target-processes ]; do
+  [ "$1" = --export ] && echo report > "$2"
+  shift
+done
+"""
+
+
+class Profile(_kjudge.Case):
+    def test_the_host_driver_has_no_profiler(self):
+        challenge = self.small_challenge()
+        right = self.write("right.py", _kjudge.RIGHT)
+        out, err = self.run_kjudge("profile", right, "--challenge", challenge, "--driver", "host",
+                                   "-o", "profile.json", status=5)
+        self.assertEqual(out, "")
+        self.assertIn("profiling needs a GPU", err)
+        self.assertFalse(os.path.exists(self.path("profile.json")))
+
+    def test_usage(self):
+        for arguments in (["--set", "everything"], ["--bundle", "no-such-bundle"]):
+            with self.subTest(arguments):
+                _, err = self.run_kjudge("profile", *arguments, status=2)
+                self.assertIn("kjudge: usage: ", err)
+
+    def test_one_replay_in_one_process(self):
+        challenge = self.small_challenge()
+        right = self.write("right.py", _kjudge.RIGHT)
+        self.run_kjudge("capture", right, "-o", "s.kjb", "--shape", "64x48", "--challenge", challenge)
+        once = ["replay-once", "--bundle", "s.kjb", "--challenge", challenge, "--driver", "host"]
+        out, err = self.run_kjudge(*once, "--shape", "64x48")
+        self.assertEqual((out, err), ("", ""))
+        _, err = self.run_kjudge(*once, "--shape", "test-3x5", status=3)  # not in this bundle
+        self.assertIn("test-3x5", err)
+        _, err = self.run_kjudge(*once, "--shape", "7x7", status=2)
+        self.assertIn("7x7", err)
+        self.assert_nothing_left()
+
+    def profile(self, *arguments, status=0, **environment):
+        """With the host driver in the place of NVIDIA's, and an ncu that runs nothing."""
+        if not os.path.exists(self.path("libcuda.so.1")):
+            arch = {"arch": "sm_*", "dtype": "float32", "dims": {"rows": 64, "cols": 48}}
+            small = {"arch": "sm_*", "dtype": "float32", "dims": {"rows": 3, "cols": 5}}
+            self.challenge = self.small_challenge(shapes=[arch], tests=[small])
+            library = os.path.join(os.path.dirname(_kjudge.BINARY), "..", "lib", "kjudge")
+            os.symlink(os.path.realpath(os.path.join(library, "libkjudge_host_driver.so")),
+                       self.path("libcuda.so.1"))
+            os.chmod(self.write("bin/ncu", NCU), 0o755)
+            self.write("s.kjb", "not looked at by this ncu")
+        environment = {"LD_LIBRARY_PATH": self.folder, "NCU_CALL": self.path("call"),
+                       "PATH": self.path("bin") + ":" + os.environ["PATH"], **environment}
+        return self.run_kjudge("profile", "--driver", "cuda", "--challenge", self.challenge,
+                               "--bundle", "s.kjb", *arguments, status=status, **environment)
+
+    def test_a_profile(self):
+        out, err = self.profile("-o", "p.json", "--ncu-rep", "p.ncu-rep", "--set", "full")
+        self.assertRegex(out, r"shape 64x48, ncu 2025\.3\.1\.0, set full\n.*\n"
+                              r"f\(int, float\) +\(64, 1, 1\) +\(8, 1, 1\) +12\.35 us")
+        self.assertEqual(err, "")
+        with open(self.path("call")) as file:
+            call = file.read()
+        self.assertIn("--graph-profiling node --clock-control none --set full "
+                      "--profile-from-start off --export ", call)
+        self.assertIn(" replay-once --bundle " + self.path("s.kjb"), call)
+        self.assertIn(" --shape 64x48 --driver cuda --device 0", call)
+        with open(self.path("p.ncu-rep")) as file:
+            self.assertEqual(file.read(), "report\n")
+        with open(self.path("p.json")) as file:
+            written = file.read()
+        out, _ = self.profile("--json", "--set", "full")
+        self.assertEqual(out, written)
+        profile = json.loads(out)
+        self.assertEqual((profile["format"], profile["shape"]), ("kjudge-profile/1", "64x48"))
+        self.assertEqual(profile["kernels"][0]["metrics"],
+                         [{"name": "gpu__time_duration.sum", "unit": "ns", "value": 12345}])
+        self.assert_nothing_left()
+
+    def test_failures_of_ncu(self):
+        _, err = self.profile("-o", "p.json", NCU_FAILS="echo ==ERROR== ERR_NVGPUCTRPERM", status=5)
+        self.assertIn("NVreg_RestrictProfilingToAdminUsers=0", err)
+        _, err = self.profile("-o", "p.json", NCU_FAILS="exec echo ==ERROR== odd", status=5)
+        self.assertIn("==ERROR== odd", err)
+        self.assertFalse(os.path.exists(self.path("p.json")))
+        _, err = self.profile("--shape", "7x7", status=2)
+        self.assertIn("7x7", err)
+        self.profile(PATH=self.path("nowhere"), CUDA_HOME=self.folder)  # its bin has one
+        self.environment.pop("CUDA_HOME", None)
+        if not os.path.exists("/usr/local/cuda/bin/ncu"):
+            _, err = self.profile(PATH=self.path("nowhere"), status=5)
+            self.assertIn("apt-get install cuda-nsight-compute", err)
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    _kjudge.main()
