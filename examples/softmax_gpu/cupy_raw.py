@@ -12,7 +12,7 @@ __device__ void softmax_row(const T *x, T *y, long long cols) {
   __shared__ float shared[256];
   x += blockIdx.x * cols;
   y += blockIdx.x * cols;
-  float top = -INFINITY;
+  float top = -3e38f;
   for (long long c = threadIdx.x; c < cols; c += 256) top = fmaxf(top, float(x[c]));
   shared[threadIdx.x] = top;
   for (int step = 128; step > 0; step /= 2) {

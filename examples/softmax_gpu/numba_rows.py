@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numba: a block takes a row. Its arrays are float32; torch converts bfloat16."""
 
-import numba
+import numpy
 import torch
+
+if not hasattr(numpy, "row_stack"):  # gone since numpy 2.5; numba 0.6x names it
+    numpy.row_stack = numpy.vstack
+import numba  # noqa: E402
 from numba import cuda
 
 THREADS = 256

@@ -43,14 +43,22 @@ std::optional<double> ratio_of(const std::vector<const RoundFacts*>& rounds,
   return geometric_mean(medians);
 }
 
-double median_time(const ShapeFacts& shape, ArmName arm) {
-  std::vector<double> times;
-  for (const RoundFacts& round : shape.rounds) {
-    for (const Pair& pair : round.pairs) {
-      times.push_back(pair.arms[static_cast<std::size_t>(arm)].time_ns());
+// An arm's time over the regimes as the speedup is taken over them, so that the two times of a
+// shape stand for its speedup.
+double time_of(const ShapeFacts& shape, const std::vector<std::string>& regimes, ArmName arm) {
+  std::vector<double> medians;
+  for (const std::string& regime : regimes) {
+    std::vector<double> times;
+    for (const RoundFacts& round : shape.rounds) {
+      for (const Pair& pair : round.pairs) {
+        if (pair.regime == regime) {
+          times.push_back(pair.arms[static_cast<std::size_t>(arm)].time_ns());
+        }
+      }
     }
+    medians.push_back(median(times));
   }
-  return median(times);
+  return geometric_mean(medians);
 }
 
 Interval span_of(const std::vector<double>& rounds) {
@@ -127,8 +135,8 @@ Score score(const Evaluation& evaluation) {
     }
     ShapeScore& scored = score.shapes.emplace_back();
     scored.name = shape.name;
-    scored.baseline_ns = median_time(shape, ArmName::baseline);
-    scored.submission_ns = median_time(shape, ArmName::submission);
+    scored.baseline_ns = time_of(shape, regimes, ArmName::baseline);
+    scored.submission_ns = time_of(shape, regimes, ArmName::submission);
     scored.speedup = *ratio_of(all, regimes);
     scored.interval = rounds.empty() ? Interval{scored.speedup, scored.speedup} : span_of(rounds);
     scored.below_floor = shape.floor_ns.has_value() && scored.submission_ns < *shape.floor_ns;

@@ -17,7 +17,7 @@ struct Interval {
 
 struct ShapeScore {
   std::string name;
-  double baseline_ns = 0, submission_ns = 0;  // medians over all pairs
+  double baseline_ns = 0, submission_ns = 0;  // geometric means over regimes of the median
   double speedup = 0;   // median paired ratio; with several regimes the geometric mean of each one's
   Interval interval;    // smallest to largest of the round medians
   bool below_floor = false;

@@ -39,7 +39,7 @@ REFUSED = {
     "host_pointer": ("s.pinned = torch.zeros(i_n, pin_memory=True)",
                      "plus_one(s, s.pinned, o.y, i.n)", ["plus", "argument 0"]),
     "host_memory_copy": ("s.pinned = torch.zeros(8, pin_memory=True)",
-                         "o.y[:8].copy_(s.pinned, non_blocking=True)", ["source is host memory"]),
+                         "o.y[:8].copy_(s.pinned, non_blocking=True)", ["source lies in host memory"]),
     "module_variable_changed": ("extension.check(s.library.change_variable())",
                                 "extension.check(s.library.read_variable(i.x.data_ptr(),"
                                 " o.y.data_ptr(), i.n, stream()))", ["changed_variable"]),

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/cuda/CUDAContext.h>
-#include <cuda_bf16.h>
 #include <torch/extension.h>
 
 // A block takes a row: its maximum and its sum in one pass, the quotients in a second.
@@ -43,9 +42,8 @@ void softmax(torch::Tensor x, torch::Tensor y) {
   if (x.scalar_type() == torch::kFloat32) {
     softmax_rows<<<rows, threads, 0, stream>>>(x.data_ptr<float>(), y.data_ptr<float>(), cols);
   } else {
-    softmax_rows<<<rows, threads, 0, stream>>>(
-        reinterpret_cast<const __nv_bfloat16 *>(x.data_ptr<at::BFloat16>()),
-        reinterpret_cast<__nv_bfloat16 *>(y.data_ptr<at::BFloat16>()), cols);
+    softmax_rows<<<rows, threads, 0, stream>>>(x.data_ptr<at::BFloat16>(), y.data_ptr<at::BFloat16>(),
+                                               cols);
   }
 }
 
