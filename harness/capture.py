@@ -17,6 +17,7 @@ import traceback
 from time import perf_counter as now  # ours, whatever a submission makes of the module
 
 import _build
+import _torch_rng
 import driver
 from _arguments import Arguments, Context, ContractError, match_returned
 from _recorder import Recorder, RecorderError
@@ -237,21 +238,29 @@ class Capture:
         stream = driver.Stream()
         self.alive.append(stream)
         for _ in range(2):  # compiles, tunes and allocates whatever it does lazily
+            generators = torch_generators()
             self.call_kernel(shape, stream, inputs, outputs, waits=True)
+        if torch_generators() != generators:
+            self.recorder.refuse("torch_rng", "kernel_fn of shape %s draws random numbers with torch" %
+                                 shape["name"])
         self.recorder.begin_capture(stream.handle)
         try:
             returned = self.call_kernel(shape, stream, inputs, outputs, waits=False)
         except Stopped as stopped:
-            raise self.blame_in_capture(stopped, stream) from stopped
+            raise self.blame_in_capture(stopped, stream, shape) from stopped
         self.alive.append(returned)
         self.recorder.end_capture(stream.handle)
         for name, tensor in returned:
             self.recorder.returned(name, driver.address_of(tensor))
 
-    def blame_in_capture(self, stopped, stream):
+    def blame_in_capture(self, stopped, stream, shape):
         """A call that a capture forbids raises in the contestant's code; the recorder knows why."""
         if isinstance(stopped.__cause__, (driver.DriverError, RuntimeError)):
             try:
+                if _torch_rng.is_rng_error(stopped.__cause__):
+                    self.recorder.abandon_capture(stream.handle)
+                    self.recorder.refuse("torch_rng", "kernel_fn of shape %s uses a random generator of "
+                                         "torch's: %s" % (shape["name"], words_of(stopped.__cause__)))
                 self.recorder.end_capture(stream.handle)
             except RecorderError as error:
                 if error.verdict == "refused":
@@ -268,6 +277,10 @@ class Capture:
 def uses_torch():
     """On a GPU a submission that has imported torch gets torch's tensors."""
     return not driver.is_host() and "torch" in sys.modules
+
+
+def torch_generators():
+    return _torch_rng.states(sys.modules["torch"]) if uses_torch() else None
 
 
 def torch_tensor(array):
