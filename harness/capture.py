@@ -18,6 +18,7 @@ from time import perf_counter as now  # ours, whatever a submission makes of the
 
 import _build
 import _torch_rng
+import cuda_submission
 import driver
 from _arguments import Arguments, Context, ContractError, match_returned
 from _recorder import Recorder, RecorderError
@@ -175,6 +176,8 @@ class Capture:
 
     def load(self):
         path = self.request["submission"]
+        if path.endswith(".cu"):
+            return self.load_cuda(path)
         sys.path.insert(0, os.path.dirname(path))
         module = type(sys)("submission")
         module.__file__ = path
@@ -187,6 +190,23 @@ class Capture:
 
         self.contestant(os.path.basename(path), execute)
         return module
+
+    def load_cuda(self, path):
+        if driver.is_host():
+            raise Stopped("build_error", "submission.cu is CUDA C++ and needs a GPU; for the host "
+                          "driver hand in a submission.py that builds C or C++ with driver.build()")
+        nvcc = cuda_submission.find_nvcc()
+        if nvcc is None:
+            raise FileNotFoundError("nvcc: not found; install the CUDA Toolkit to judge submission.cu, "
+                                    "or name its compiler in KJUDGE_NVCC")
+        arch = cuda_submission.device_arch()
+
+        def build():
+            flags = self.request["challenge"].get("compiler_flags", [])
+            made = cuda_submission.compile_shared(nvcc, path, arch, flags)
+            return cuda_submission.CudaSubmission(made)
+
+        return self.contestant("submission.cu", build)
 
     def prepare(self, prepare, context):
         def call():

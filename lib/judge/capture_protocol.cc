@@ -115,19 +115,22 @@ std::string capture_request(const Challenge& challenge, const CaptureOptions& op
     limits.push_back({"prepare_s", Json{challenge.limits.prepare_s}});
     limits.push_back({"capture_s", Json{challenge.limits.capture_s}});
   }
-  return print_json(Json{Json::Object{
-      {"format", text("kjudge-capture/1")},
-      {"submission", text(files.submission.string())},
-      {"bundle", text(files.bundle.string())},
-      {"status", text(files.status.string())},
-      {"role", text(name(options.role))},
-      {"device", number(options.device)},
-      {"seed", number(seed)},
-      {"eager", Json{options.eager}},
-      {"challenge",
-       Json{Json::Object{{"name", text(challenge.name)}, {"version", number(challenge.version)}}}},
-      {"limits", Json{std::move(limits)}},
-      {"shapes", Json{std::move(shapes)}}}});
+  Json::List flags;
+  for (const std::string& flag : challenge.compiler_flags) flags.push_back(text(flag));
+  return print_json(Json{
+      Json::Object{{"format", text("kjudge-capture/1")},
+                   {"submission", text(files.submission.string())},
+                   {"bundle", text(files.bundle.string())},
+                   {"status", text(files.status.string())},
+                   {"role", text(name(options.role))},
+                   {"device", number(options.device)},
+                   {"seed", number(seed)},
+                   {"eager", Json{options.eager}},
+                   {"challenge", Json{Json::Object{{"name", text(challenge.name)},
+                                                   {"version", number(challenge.version)},
+                                                   {"compiler_flags", Json{std::move(flags)}}}}},
+                   {"limits", Json{std::move(limits)}},
+                   {"shapes", Json{std::move(shapes)}}}});
 }
 
 CaptureStatus parse_capture_status(std::string_view bytes) {
