@@ -114,7 +114,8 @@ inline constexpr std::array kRules = {
             "replay"},
     RuleRow{Rule::torch_rng, "torch_rng",
             "draw random numbers in prepare, or let a kernel of your own make them from a seed and "
-            "a counter: torch's generator does not advance in a replay"},
+            "a counter: torch's generator does not advance in a replay. If torch.compile asks for "
+            "it, call what it compiles in prepare, with every shape"},
     RuleRow{Rule::unknown_module, "unknown_module",
             "load it with cuModuleLoadData or cuLibraryLoadData of this process"},
     RuleRow{Rule::writes_input, "writes_input",
