@@ -6,6 +6,7 @@
 #include "options.h"
 #include "progress.h"
 #include "score/result_json.h"
+#include "store/submission_files.h"
 
 namespace kjudge {
 namespace {
@@ -18,7 +19,7 @@ struct SelftestOptions : DeviceOptions {
 
 int selftest(const SelftestOptions& options) {
   std::filesystem::path submission = options.submission;
-  if (submission.empty() && std::filesystem::exists("submission.py")) submission = "submission.py";
+  if (submission.empty()) submission = entry_file(".");
   const auto [challenge, driver] = choose(options, submission);
   if (submission.empty()) submission = challenge.folder / "submission.py";
 
@@ -54,8 +55,8 @@ void add_selftest(CLI::App& app, int& status) {
       app, "selftest", "Judge a submission here, as the contest would", command);
   command->add_option(
       "submission", options->submission,
-      "A Python file, or a folder with submission.py; default: ./submission.py, else "
-      "the challenge's own");
+      "A Python or CUDA C++ file, or a folder with submission.py or submission.cu; default: that "
+      "of the current folder, else the challenge's own");
   add_device_options(*command, *options);
   command->add_option("--shape", options->shape, "Only this shape");
   command

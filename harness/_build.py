@@ -25,16 +25,32 @@ def remove_folder():
         shutil.rmtree(_folder, ignore_errors=True)
 
 
-def _run_compiler(command):
+def temporary_folder():
+    """Where this process puts what compilers make; it goes with the process."""
+    global _folder
+    if _folder is None:
+        _folder = tempfile.mkdtemp(prefix="kjudge-build-")
+        atexit.register(remove_folder)
+    return _folder
+
+
+def include_folder():
+    """Where kjudge's headers are."""
+    return os.path.normpath(os.path.join(_HERE, "..", "..", "..", "include"))
+
+
+def run_compiler(command, folder=None):
+    """What the compiler wrote; BuildError if it failed."""
     environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              env=environment, errors="replace", check=False)
+                              env=environment, cwd=folder, errors="replace", check=False)
     except FileNotFoundError:
         raise BuildError("%s: there is no such compiler; install one, or set CC and CXX" %
                          command[0]) from None
     if done.returncode != 0:
         raise BuildError("%s\n%s" % (" ".join(shlex.quote(c) for c in command), done.stdout.strip()))
+    return done.stdout.strip()
 
 
 def build(sources, flags=()):
@@ -43,7 +59,6 @@ def build(sources, flags=()):
     `sources`: paths (one, or a list); `flags`: more compiler flags, as a list or a string. The same
     sources and flags are compiled once in a process.
     """
-    global _folder
     sources = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
     flags = shlex.split(flags) if isinstance(flags, str) else list(flags)
     paths = [os.path.abspath(os.fspath(source)) for source in sources]
@@ -56,24 +71,20 @@ def build(sources, flags=()):
     key = digest.hexdigest()
     if key in _built:
         return _built[key]
-    if _folder is None:
-        _folder = tempfile.mkdtemp(prefix="kjudge-build-")
-        atexit.register(remove_folder)
-
-    include = os.path.normpath(os.path.join(_HERE, "..", "..", "..", "include"))
+    folder, include = temporary_folder(), include_folder()
     c_compiler = shlex.split(os.environ.get("CC", "cc"))
     cxx_compiler = shlex.split(os.environ.get("CXX", "c++"))
     objects, linker = [], c_compiler
     for index, path in enumerate(paths):
         is_c = path.endswith(".c")
-        made = os.path.join(_folder, "%s-%d.o" % (key[:16], index))
-        _run_compiler((c_compiler if is_c else cxx_compiler) +
-                      ["-O3", "-march=native", "-fPIC", "-I" + include] + flags +
-                      ["-c", path, "-o", made])
+        made = os.path.join(folder, "%s-%d.o" % (key[:16], index))
+        run_compiler((c_compiler if is_c else cxx_compiler) +
+                     ["-O3", "-march=native", "-fPIC", "-I" + include] + flags +
+                     ["-c", path, "-o", made])
         objects.append(made)
         if not is_c:
             linker = cxx_compiler
-    module = os.path.join(_folder, key[:16] + ".so")
-    _run_compiler(linker + ["-shared", "-o", module] + objects + flags)
+    module = os.path.join(folder, key[:16] + ".so")
+    run_compiler(linker + ["-shared", "-o", module] + objects + flags)
     _built[key] = module
     return module

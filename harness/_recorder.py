@@ -34,6 +34,7 @@ _SIGNATURES = {
     "begin_capture": [c_void_p],
     "end_capture": [c_void_p],
     "abandon_capture": [c_void_p],
+    "refuse": [c_char_p, c_char_p],
     "write": [c_char_p, POINTER(_Seconds)],
 }
 
@@ -85,6 +86,10 @@ class Recorder:
 
     def abandon_capture(self, stream):
         self._call("abandon_capture", stream)
+
+    def refuse(self, rule, what):
+        """Raises the RecorderError of a rule that only the harness can see broken."""
+        self._call("refuse", rule.encode(), what.encode())
 
     def write(self, path, seconds):
         self._call("write", path.encode(),

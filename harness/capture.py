@@ -17,6 +17,8 @@ import traceback
 from time import perf_counter as now  # ours, whatever a submission makes of the module
 
 import _build
+import _torch_rng
+import cuda_submission
 import driver
 from _arguments import Arguments, Context, ContractError, match_returned
 from _recorder import Recorder, RecorderError
@@ -174,6 +176,8 @@ class Capture:
 
     def load(self):
         path = self.request["submission"]
+        if path.endswith(".cu"):
+            return self.load_cuda(path)
         sys.path.insert(0, os.path.dirname(path))
         module = type(sys)("submission")
         module.__file__ = path
@@ -186,6 +190,23 @@ class Capture:
 
         self.contestant(os.path.basename(path), execute)
         return module
+
+    def load_cuda(self, path):
+        if driver.is_host():
+            raise Stopped("build_error", "submission.cu is CUDA C++ and needs a GPU; for the host "
+                          "driver hand in a submission.py that builds C or C++ with driver.build()")
+        nvcc = cuda_submission.find_nvcc()
+        if nvcc is None:
+            raise FileNotFoundError("nvcc: not found; install the CUDA Toolkit to judge submission.cu, "
+                                    "or name its compiler in KJUDGE_NVCC")
+        arch = cuda_submission.device_arch()
+
+        def build():
+            flags = self.request["challenge"].get("compiler_flags", [])
+            made = cuda_submission.compile_shared(nvcc, path, arch, flags)
+            return cuda_submission.CudaSubmission(made)
+
+        return self.contestant("submission.cu", build)
 
     def prepare(self, prepare, context):
         def call():
@@ -237,21 +258,29 @@ class Capture:
         stream = driver.Stream()
         self.alive.append(stream)
         for _ in range(2):  # compiles, tunes and allocates whatever it does lazily
+            generators = torch_generators()
             self.call_kernel(shape, stream, inputs, outputs, waits=True)
+        if torch_generators() != generators:
+            self.recorder.refuse("torch_rng", "kernel_fn of shape %s draws random numbers with torch" %
+                                 shape["name"])
         self.recorder.begin_capture(stream.handle)
         try:
             returned = self.call_kernel(shape, stream, inputs, outputs, waits=False)
         except Stopped as stopped:
-            raise self.blame_in_capture(stopped, stream) from stopped
+            raise self.blame_in_capture(stopped, stream, shape) from stopped
         self.alive.append(returned)
         self.recorder.end_capture(stream.handle)
         for name, tensor in returned:
             self.recorder.returned(name, driver.address_of(tensor))
 
-    def blame_in_capture(self, stopped, stream):
+    def blame_in_capture(self, stopped, stream, shape):
         """A call that a capture forbids raises in the contestant's code; the recorder knows why."""
         if isinstance(stopped.__cause__, (driver.DriverError, RuntimeError)):
             try:
+                if _torch_rng.is_rng_error(stopped.__cause__):
+                    self.recorder.abandon_capture(stream.handle)
+                    self.recorder.refuse("torch_rng", "kernel_fn of shape %s uses a random generator of "
+                                         "torch's: %s" % (shape["name"], words_of(stopped.__cause__)))
                 self.recorder.end_capture(stream.handle)
             except RecorderError as error:
                 if error.verdict == "refused":
@@ -268,6 +297,10 @@ class Capture:
 def uses_torch():
     """On a GPU a submission that has imported torch gets torch's tensors."""
     return not driver.is_host() and "torch" in sys.modules
+
+
+def torch_generators():
+    return _torch_rng.states(sys.modules["torch"]) if uses_torch() else None
 
 
 def torch_tensor(array):

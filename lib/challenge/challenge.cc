@@ -424,6 +424,7 @@ Challenge read_challenge(const fs::path& folder) {
   challenge.bounty = file.bounty;
   if (file.target_us.has_value()) challenge.target_ns = *file.target_us * 1000;
   challenge.cache = file.cache;
+  challenge.reference = file.reference;
   challenge.compiler_flags = file.compiler_flags;
   challenge.limits = file.limits;
   challenge.shapes = Resolver(file, path.string()).shapes();

@@ -73,6 +73,10 @@ struct Shape {
 
 enum class CacheMode { cold, hot };
 
+// How reference.py gives expected outputs: its kernels recorded once and replayed, or Python called
+// for every replay.
+enum class ReferenceMode { recorded, python };
+
 // Each limit has its verdict: see kjudge-challenge(5).
 struct ChallengeLimits {
   double build_s = 300, prepare_s = 300, capture_s = 120, replay_s = 10;
@@ -88,6 +92,7 @@ struct Challenge {
   std::string title, author, bounty;
   std::optional<double> target_ns;
   CacheMode cache = CacheMode::cold;
+  ReferenceMode reference = ReferenceMode::recorded;
   std::vector<std::string> compiler_flags;  // that a contestant may choose
   ChallengeLimits limits;
   std::vector<Shape> shapes;  // timed first, then tests, each in the file's order

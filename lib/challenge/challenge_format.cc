@@ -248,6 +248,10 @@ const FieldTable<ChallengeFile>& challenge_table() {
        optional("cache", &File::cache,
                 word_kind<CacheMode>({{"cold", CacheMode::cold}, {"hot", CacheMode::hot}}),
                 "whether caches hold the inputs when a replay starts"),
+       optional("reference", &File::reference,
+                word_kind<ReferenceMode>(
+                    {{"recorded", ReferenceMode::recorded}, {"python", ReferenceMode::python}}),
+                "whether reference.py is recorded once or called for every replay"),
        optional("compiler_flags", &File::compiler_flags,
                 list_kind(matching_kind("a compiler flag that begins with \"-\", without blanks",
                                         "-[!-~]+"),

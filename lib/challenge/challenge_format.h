@@ -69,6 +69,7 @@ struct ChallengeFile {
   std::string title, author, bounty;
   std::optional<double> target_us;
   CacheMode cache = CacheMode::cold;
+  ReferenceMode reference = ReferenceMode::recorded;
   std::vector<std::string> compiler_flags;
   ChallengeLimits limits;
   TensorsFile tensors;

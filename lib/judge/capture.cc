@@ -217,8 +217,8 @@ CaptureOutcome capture(const Driver& driver, const Challenge& challenge,
   CaptureOutcome outcome;
   const TempDir work("kjudge-capture");
   const fs::path folder = work.path() / "submission";
-  const CaptureFiles files{folder / cat(name(options.role), ".py"), work.path() / "request.json",
-                           work.path() / "status.json", work.path() / "bundle.kjb"};
+  CaptureFiles files{folder / cat(name(options.role), ".py"), work.path() / "request.json",
+                     work.path() / "status.json", work.path() / "bundle.kjb"};
   fs::create_directory(work.path() / "tmp");
   try {
     if (options.role == CaptureRole::submission) {
@@ -229,6 +229,7 @@ CaptureOutcome capture(const Driver& driver, const Challenge& challenge,
         if (error.fault() != Fault::submission) throw;
         throw CaptureFailure{Verdict::refused, error.what()};
       }
+      files.submission = folder / entry_file(folder);
       run_build(driver, challenge, folder, outcome);
     } else {
       outcome.sha256 = copy_challenge(challenge, folder);

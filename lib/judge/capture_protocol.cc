@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/capture_protocol.h"
 
+#include "challenge/shape_request.h"
 #include "error.h"
 #include "json.h"
 
@@ -10,62 +11,6 @@ namespace {
 Json text(std::string_view value) { return Json{std::string(value)}; }
 
 Json number(std::integral auto value) { return Json{static_cast<std::int64_t>(value)}; }
-
-std::string_view name(FillKind kind) {
-  switch (kind) {
-    case fill_constant:
-      return "constant";
-    case fill_uniform:
-      return "uniform";
-    case fill_normal:
-      return "normal";
-    case fill_integers:
-      return "integers";
-    case fill_bits:
-      break;
-  }
-  throw Error(Fault::bug, "a generator of no kind that a challenge may name");
-}
-
-Json::Object tensor_request(const TensorSpec& tensor) {
-  Json::List dims;
-  for (std::int64_t dim : tensor.dims) dims.push_back(number(dim));
-  return {{"name", text(tensor.name)}, {"dtype", text(name(tensor.dtype))}, {"dims", Json{dims}}};
-}
-
-Json shape_request(const Shape& shape, CaptureRole role) {
-  Json::Object dims, scalars;
-  for (const auto& [dim, size] : shape.dims) dims.push_back({dim, number(size)});
-  for (const Scalar& scalar : shape.scalars) {
-    scalars.push_back(
-        {scalar.name, std::visit([](auto value) { return Json{value}; }, scalar.value)});
-  }
-  // The made-up inputs are drawn as those of the first regime are, from another seed.
-  KJ_CHECK(!shape.regimes.empty() && shape.regimes[0].generators.size() == shape.inputs.size());
-  Json::List inputs, outputs;
-  for (std::size_t i = 0; i < shape.inputs.size(); ++i) {
-    const Generator& generator = shape.regimes[0].generators[i];
-    Json::Object input = tensor_request(shape.inputs[i].tensor);
-    input.push_back({"inout", Json{shape.inputs[i].inout}});
-    input.push_back({"generator", Json{Json::Object{{"kind", text(name(generator.kind))},
-                                                    {"a", Json{generator.a}},
-                                                    {"b", Json{generator.b}}}}});
-    inputs.push_back(Json{std::move(input)});
-  }
-  for (const OutputSpec& output : shape.outputs) {
-    TensorSpec tensor = output.tensor;
-    if (role == CaptureRole::reference) tensor.dtype = output.expected_dtype;
-    outputs.push_back(Json{tensor_request(tensor)});
-  }
-  return Json{Json::Object{{"name", text(shape.name)},
-                           {"timed", Json{shape.timed}},
-                           {"arch", text(shape.arch)},
-                           {"dtype", text(shape.dtype)},
-                           {"dims", Json{std::move(dims)}},
-                           {"scalars", Json{std::move(scalars)}},
-                           {"inputs", Json{std::move(inputs)}},
-                           {"outputs", Json{std::move(outputs)}}}};
-}
 
 Kind<double> seconds_kind() { return number_kind(0, 1e6); }
 
@@ -108,26 +53,31 @@ std::string capture_request(const Challenge& challenge, const CaptureOptions& op
   Json::List shapes;
   for (const Shape& shape : challenge.shapes) {
     if (!options.only_shape.empty() && shape.name != options.only_shape) continue;
-    shapes.push_back(shape_request(shape, options.role));
+    shapes.push_back(shape_request(shape, options.role == CaptureRole::reference
+                                              ? OutputTypes::expected
+                                              : OutputTypes::submitted));
   }
   Json::Object limits = {{"memory_bytes", number(challenge.limits.memory_bytes)}};
   if (!options.eager) {  // someone at a debugger has time
     limits.push_back({"prepare_s", Json{challenge.limits.prepare_s}});
     limits.push_back({"capture_s", Json{challenge.limits.capture_s}});
   }
-  return print_json(Json{Json::Object{
-      {"format", text("kjudge-capture/1")},
-      {"submission", text(files.submission.string())},
-      {"bundle", text(files.bundle.string())},
-      {"status", text(files.status.string())},
-      {"role", text(name(options.role))},
-      {"device", number(options.device)},
-      {"seed", number(seed)},
-      {"eager", Json{options.eager}},
-      {"challenge",
-       Json{Json::Object{{"name", text(challenge.name)}, {"version", number(challenge.version)}}}},
-      {"limits", Json{std::move(limits)}},
-      {"shapes", Json{std::move(shapes)}}}});
+  Json::List flags;
+  for (const std::string& flag : challenge.compiler_flags) flags.push_back(text(flag));
+  return print_json(Json{
+      Json::Object{{"format", text("kjudge-capture/1")},
+                   {"submission", text(files.submission.string())},
+                   {"bundle", text(files.bundle.string())},
+                   {"status", text(files.status.string())},
+                   {"role", text(name(options.role))},
+                   {"device", number(options.device)},
+                   {"seed", number(seed)},
+                   {"eager", Json{options.eager}},
+                   {"challenge", Json{Json::Object{{"name", text(challenge.name)},
+                                                   {"version", number(challenge.version)},
+                                                   {"compiler_flags", Json{std::move(flags)}}}}},
+                   {"limits", Json{std::move(limits)}},
+                   {"shapes", Json{std::move(shapes)}}}});
 }
 
 CaptureStatus parse_capture_status(std::string_view bytes) {

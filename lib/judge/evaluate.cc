@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "judge/agreement.h"
 #include "judge/device.h"
@@ -110,9 +111,14 @@ fs::path challenge_bundle(const Driver& driver, const Challenge& challenge, Capt
   options.device = device;
   const CaptureOutcome outcome = capture(driver, challenge, options);
   if (outcome.verdict != Verdict::accepted) {
-    throw Error(Fault::package, cat((challenge.folder / cat(name(role), ".py")).string(), ": ",
-                                    name(outcome.verdict), ": ", outcome.message,
-                                    outcome.log.empty() ? "" : "\n", outcome.log));
+    throw Error(Fault::package,
+                cat((challenge.folder / cat(name(role), ".py")).string(), ": ",
+                    name(outcome.verdict), ": ", outcome.message,
+                    role == CaptureRole::reference && outcome.verdict == Verdict::refused
+                        ? "; or have Python call it for every replay: "
+                          "\"reference\": \"python\" in challenge.json"
+                        : "",
+                    outcome.log.empty() ? "" : "\n", outcome.log));
   }
   return path;
 }
@@ -150,16 +156,20 @@ Evaluation evaluate(const Driver& driver, const Challenge& whole, const Evaluate
                     fs::copy_options::overwrite_existing);
     }
 
-    progress({"capturing the reference", "", 0});
-    const auto reference = open_bundle(
-        challenge_bundle(driver, challenge, CaptureRole::reference, options.cache, replay.device),
-        challenge, replay.only_shape, CaptureRole::reference);
+    std::optional<BundleReader> reference;
+    if (challenge.reference == ReferenceMode::recorded) {
+      progress({"capturing the reference", "", 0});
+      reference.emplace(open_bundle(
+          challenge_bundle(driver, challenge, CaptureRole::reference, options.cache, replay.device),
+          challenge, replay.only_shape, CaptureRole::reference));
+    }
     progress({"capturing the baseline", "", 0});
     const auto baseline = open_bundle(
         challenge_bundle(driver, challenge, CaptureRole::baseline, options.cache, replay.device),
         challenge, replay.only_shape, CaptureRole::baseline);
     const BundleReader submission(capture_options.bundle);
-    measure(driver, challenge, reference, baseline, submission, replay, progress, evaluation);
+    measure(driver, challenge, reference ? &*reference : nullptr, baseline, submission, replay,
+            progress, evaluation);
   } catch (const Error& error) {
     if (error.fault() == Fault::usage || error.fault() == Fault::package) throw;
     judge_error(evaluation, error.what());
@@ -183,7 +193,10 @@ Evaluation replay_bundles(const Driver& driver, const Challenge& whole,
   };
   const auto submission = opened(bundles.submission, CaptureRole::submission);
   const DeviceLock lock = lock_device(device, options.device, progress);
-  const auto reference = opened(bundles.reference, CaptureRole::reference);
+  std::optional<BundleReader> reference;
+  if (challenge.reference == ReferenceMode::recorded || !bundles.reference.empty()) {
+    reference.emplace(opened(bundles.reference, CaptureRole::reference));
+  }
   const auto baseline = opened(bundles.baseline, CaptureRole::baseline);
 
   ReplayOptions replay = options;
@@ -191,7 +204,8 @@ Evaluation replay_bundles(const Driver& driver, const Challenge& whole,
   evaluation.submission_sha256 = sha256_hex(read_file(bundles.submission, std::size_t{1} << 40));
   evaluation.peak_bytes = submission.bundle().provenance.peak_bytes;
   try {
-    measure(driver, challenge, reference, baseline, submission, replay, progress, evaluation);
+    measure(driver, challenge, reference ? &*reference : nullptr, baseline, submission, replay,
+            progress, evaluation);
   } catch (const Error& error) {
     judge_error(evaluation, error.what());
   }

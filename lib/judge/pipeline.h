@@ -19,10 +19,11 @@ std::string_view name(CaptureRole role);
 
 struct CaptureOptions {
   CaptureRole role = CaptureRole::submission;
-  std::filesystem::path submission;  // a Python file, or a folder with submission.py at its root;
-                                     // not used for the challenge's own roles
-  std::filesystem::path bundle;      // written only when the capture is accepted
-  std::string only_shape;            // empty: all
+  std::filesystem::path
+      submission;  // a .py or .cu file, or a folder with submission.py or
+                   // submission.cu at its root; not used for the challenge's own roles
+  std::filesystem::path bundle;  // written only when the capture is accepted
+  std::string only_shape;        // empty: all
   int device = 0;
   bool eager = false;  // call kernel_fn without a capture, for debuggers; writes no bundle
 };

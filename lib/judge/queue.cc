@@ -10,11 +10,16 @@
 #include "judge/report.h"
 #include "score/score.h"
 #include "store/random.h"
+#include "store/submission_files.h"
 
 namespace kjudge {
 namespace {
 
 namespace fs = std::filesystem;
+
+bool is_source(const fs::path& path) {
+  return path.extension() == ".py" || path.extension() == ".cu";
+}
 
 std::vector<fs::path> waiting_in(const fs::path& from) {
   if (!fs::is_directory(from)) {
@@ -22,8 +27,8 @@ std::vector<fs::path> waiting_in(const fs::path& from) {
   }
   std::vector<fs::path> found;
   for (const auto& item : fs::directory_iterator(from)) {
-    const bool file = item.is_regular_file() && item.path().extension() == ".py";
-    const bool folder = item.is_directory() && fs::exists(item.path() / "submission.py");
+    const bool file = item.is_regular_file() && is_source(item.path());
+    const bool folder = item.is_directory() && !entry_file(item.path()).empty();
     if (file || folder) found.push_back(item.path());
   }
   std::sort(found.begin(), found.end());
@@ -35,7 +40,7 @@ void enqueue(ResultsDirectory& results, const Challenge& challenge, const fs::pa
   const auto present = results.submissions(line);
   for (const fs::path& path : waiting_in(from)) {
     check_interrupt();
-    const std::string run = path.extension() == ".py" ? path.stem() : path.filename();
+    const std::string run = is_source(path) ? path.stem() : path.filename();
     try {
       results.add(path, run, challenge.limits.submission_bytes, present);
     } catch (const Error& error) {

@@ -8,6 +8,7 @@
 
 #include "elf_image.h"
 #include "record/cupti.h"
+#include "record/device_code.h"
 #include "record/rules.h"
 
 namespace kjudge {
@@ -208,6 +209,9 @@ KernelNode copy_kernel(const Watched& watched, CUgraphNode from) {
 
   KernelNode node;
   node.name = name;
+  if (is_nccl_kernel(node.name)) {
+    throw Refused(Rule::nccl, cat("kernel ", node.name, " of NCCL"));
+  }
   node.module = static_cast<std::uint32_t>(image_of(watched, kernel, node.name));
   node.grid = {params.gridDimX, params.gridDimY, params.gridDimZ};
   node.block = {params.blockDimX, params.blockDimY, params.blockDimZ};

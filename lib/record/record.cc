@@ -9,6 +9,7 @@
 
 #include "record/cupti.h"
 #include "record/recording.h"
+#include "record/rules.h"
 
 #define KJ_EXPORTED extern "C" __attribute__((visibility("default")))
 
@@ -174,6 +175,14 @@ KJ_EXPORTED void kjudge_record_call_failure(kjudge_record_failed* failure) {
     }
   }
   tell(state.call, failure);
+}
+
+KJ_EXPORTED int kjudge_record_refuse(const char* rule, const char* what) {
+  return guarded([&] {
+    const RuleRow* known = find_rule(rule);
+    if (known == nullptr) throw Error(Fault::usage, cat("recorder: no rule ", rule));
+    throw Refused(known->rule, what);
+  });
 }
 
 KJ_EXPORTED uint64_t kjudge_record_peak_bytes(void) {

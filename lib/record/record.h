@@ -78,6 +78,10 @@ void kjudge_record_failure(struct kjudge_record_failed* failure);
 // over the limit: the driver's code alone does not say that.
 void kjudge_record_call_failure(struct kjudge_record_failed* failure);
 
+// Fails with the rule of this name, see lib/record/rules.h: something that only the caller can see
+// breaks it. `what` says where.
+int kjudge_record_refuse(const char* rule, const char* what);
+
 // Highest device memory in use so far.
 uint64_t kjudge_record_peak_bytes(void);
 

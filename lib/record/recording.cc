@@ -10,6 +10,7 @@
 
 #include "elf_image.h"
 #include "record/cupti.h"
+#include "record/device_code.h"
 #include "record/graph_copy.h"
 #include "record/made_up.h"
 #include "record/rules.h"
@@ -108,7 +109,18 @@ RecordedTensor& Recording::tensor(std::string_view name) {
   throw Error(Fault::bug, cat("shape ", shape().name, " has no tensor ", name));
 }
 
-void Recording::open_shape(std::string name) { shapes_.emplace_back().name = std::move(name); }
+// All that a graph of the contestant's own is good for is to be launched by kernel_fn, and that is
+// refused as a child graph or an outside launch; here the cause has its name.
+void Recording::check_no_capture(std::string_view where) const {
+  if (watched_.observed->watch.take_own_capture()) {
+    throw Refused(Rule::own_capture, cat(where, " begins or ends a stream capture"));
+  }
+}
+
+void Recording::open_shape(std::string name) {
+  if (shapes_.empty()) check_no_capture("prepare, or the import,");
+  shapes_.emplace_back().name = std::move(name);
+}
 
 std::uint64_t Recording::add_tensor(Role role, TensorSpec spec) {
   spec.strides = contiguous_strides(spec.dims);
@@ -170,6 +182,7 @@ std::uint64_t Recording::hash(std::uint64_t address, std::uint64_t bytes) const 
 
 void Recording::begin_capture(CUstream stream) {
   KJ_CHECK(!capturing_);
+  check_no_capture(cat("shape ", shape().name, ": kernel_fn"));
   check_inputs_unchanged();
   // Other threads may call what they like; what they launch is counted.
   KJ_DRIVER(driver_, cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
@@ -187,7 +200,7 @@ void Recording::end_capture(CUstream stream) {
   const std::string where = cat("shape ", shape().name);
   // The first cause first: an outside launch also leaves a graph that seems complete, and a nested
   // capture often an invalid one.
-  if (report.own_captures != 0) {
+  if (report.own_capture) {
     throw Refused(Rule::own_capture, cat(where, ": kernel_fn begins or ends a stream capture"));
   }
   if (report.outside_launches != 0) {
@@ -266,10 +279,9 @@ void Recording::returned(std::string_view name, std::uint64_t address) {
   }
   const std::uint64_t bytes = tensor_bytes(output);
   if (bytes > allocation->address + allocation->requested - address) {
-    throw Refused(Rule::outside_arena, cat(what, " of ", bytes, " bytes at byte ",
-                                           address - allocation->address,
-                                           " reaches past the end of an allocation of ",
-                                           allocation->requested));
+    throw Refused(Rule::outside_arena,
+                  cat(what, " of ", bytes, " bytes at byte ", address - allocation->address,
+                      " reaches past the end of an allocation of ", allocation->requested));
   }
   for (const RecordedTensor& other : shape().tensors) {
     if (&other == &output || other.role != Role::output) continue;
@@ -281,8 +293,8 @@ void Recording::returned(std::string_view name, std::uint64_t address) {
   output.address = address;
 }
 
-// An output that a submission returned lies in its own memory. A replay poisons it first, so what it
-// holds is not worth a place in the bundle.
+// An output that a submission returned lies in its own memory. A replay poisons it first, so what
+// it holds is not worth a place in the bundle.
 void Recording::clear_returned() const {
   for (const RecordedShape& shape : shapes_) {
     for (const RecordedTensor& tensor : shape.tensors) {
@@ -325,6 +337,21 @@ std::vector<std::size_t> Recording::used_images() const {
     }
   }
   return used;
+}
+
+void Recording::check_device_code(const std::vector<std::size_t>& used) const {
+  for (const std::size_t image : used) {
+    const auto call = forbidden_call(Elf(watched_.observed->modules.image(image)));
+    if (!call) continue;
+    for (const RecordedShape& shape : shapes_) {
+      for (std::size_t i = 0; i < shape.graph.nodes.size(); ++i) {
+        const auto* kernel = std::get_if<KernelNode>(&shape.graph.nodes[i]);
+        if (kernel == nullptr || kernel->module != image) continue;
+        throw Refused(call->rule, cat("shape ", shape.name, ": ", describe_node(shape.graph, i),
+                                      ": its module calls ", call->symbol));
+      }
+    }
+  }
 }
 
 std::vector<LoadedVariable> Recording::loaded_variables() const {
@@ -483,6 +510,7 @@ void Recording::write(const std::filesystem::path& path, const RecordingSeconds&
   KJ_DRIVER(driver_, cuCtxSynchronize());
   audit();
   const std::vector<std::size_t> used = used_images();
+  check_device_code(used);
   const std::vector<LoadedVariable> all_variables = loaded_variables();
   const std::vector<Variable> variables = unchanged_variables(used, all_variables);
   PointerRules rules(watched_, shapes_, all_variables);

@@ -52,7 +52,9 @@ class Recording {
   void poison_outputs(const RecordedShape& shape) const;
   std::uint64_t hash(std::uint64_t address, std::uint64_t bytes) const;
   void check_inputs_unchanged() const;
+  void check_no_capture(std::string_view where) const;
   std::vector<std::size_t> used_images() const;
+  void check_device_code(const std::vector<std::size_t>& used) const;
   std::vector<LoadedVariable> loaded_variables() const;
   std::vector<Variable> unchanged_variables(const std::vector<std::size_t>& used,
                                             const std::vector<LoadedVariable>& all) const;

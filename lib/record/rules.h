@@ -35,6 +35,10 @@ enum class Rule {
   imported_memory,
   access_policy_window,
   device_updatable,
+  device_launch,
+  device_heap,
+  nccl,
+  torch_rng,
   unknown_module,
   writes_input,
   stale_argument,
@@ -79,7 +83,10 @@ inline constexpr std::array kRules = {
     RuleRow{Rule::outside_launch, "outside_launch",
             "launch all work of kernel_fn on the current stream, or on streams that wait for an "
             "event of it"},
-    RuleRow{Rule::own_capture, "own_capture", "kernel_fn is captured already; leave captures out"},
+    RuleRow{Rule::own_capture, "own_capture",
+            "kjudge captures kernel_fn itself: leave captures and CUDA graphs out, in prepare too "
+            "(torch.cuda.graph, torch.compile with mode reduce-overhead or max-autotune, Triton's "
+            "do_bench_cudagraph)"},
     RuleRow{Rule::unjoined, "unjoined",
             "make the current stream wait for an event of every stream that kernel_fn used"},
     RuleRow{Rule::capture_invalidated, "capture_invalidated",
@@ -96,6 +103,19 @@ inline constexpr std::array kRules = {
             "launch without an access policy window: lines must not persist between replays"},
     RuleRow{Rule::device_updatable, "device_updatable",
             "launch without the device-updatable attribute"},
+    RuleRow{Rule::device_launch, "device_launch",
+            "launch from the host: work that kernels start themselves cannot be recorded. If only "
+            "other kernels of the file do so, compile this one by itself"},
+    RuleRow{Rule::device_heap, "device_heap",
+            "allocate in prepare and pass the address: the device's heap outlives a replay. If "
+            "only other kernels of the file use it, compile this one by itself"},
+    RuleRow{Rule::nccl, "nccl",
+            "compute on this device alone: the other ends of a communicator do not exist in a "
+            "replay"},
+    RuleRow{Rule::torch_rng, "torch_rng",
+            "draw random numbers in prepare, or let a kernel of your own make them from a seed and "
+            "a counter: torch's generator does not advance in a replay. If torch.compile asks for "
+            "it, call what it compiles in prepare, with every shape"},
     RuleRow{Rule::unknown_module, "unknown_module",
             "load it with cuModuleLoadData or cuLibraryLoadData of this process"},
     RuleRow{Rule::writes_input, "writes_input",
@@ -106,6 +126,13 @@ inline constexpr std::array kRules = {
             "return memory that the kernels write, not an input"},
     RuleRow{Rule::outputs_overlap, "outputs_overlap", "give every output memory of its own"},
 };
+
+constexpr const RuleRow* find_rule(std::string_view name) {  // nullptr: none
+  for (const RuleRow& row : kRules) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
 
 constexpr const RuleRow& row(Rule rule) { return kRules[static_cast<std::size_t>(rule)]; }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record/watch.h"
 
+#include <utility>
+
 namespace kjudge {
 
 void CaptureWatch::open(CUstream) {
@@ -12,6 +14,7 @@ void CaptureWatch::open(CUstream) {
 CaptureReport CaptureWatch::close() {
   const std::lock_guard lock(mutex_);
   open_ = false;
+  report_.own_capture = std::exchange(own_capture_, false);
   return report_;
 }
 
@@ -38,9 +41,13 @@ void CaptureWatch::launching(CUstream stream, CUfunction function) {
 }
 
 void CaptureWatch::own_capture() {
-  if (!open_) return;
   const std::lock_guard lock(mutex_);
-  ++report_.own_captures;
+  own_capture_ = true;
+}
+
+bool CaptureWatch::take_own_capture() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(own_capture_, false);
 }
 
 }  // namespace kjudge

@@ -17,7 +17,7 @@ namespace kjudge {
 struct CaptureReport {
   std::uint64_t outside_launches = 0;
   std::string first_outside;  // what the first of them launched
-  std::uint64_t own_captures = 0;
+  bool own_capture = false;
 };
 
 class CaptureWatch {
@@ -30,14 +30,17 @@ class CaptureWatch {
 
   // Before a launch of `function` (null: a graph) on `stream`, CU_STREAM_PER_THREAD resolved.
   void launching(CUstream stream, CUfunction function);
-  // The submission begins or ends a capture itself.
+  // The submission begins or ends a capture itself, while one of the harness is open or not.
   void own_capture();
+  // Whether it did since the last call of this, or the last close.
+  bool take_own_capture();
 
  private:
   const Driver& driver_;
   std::atomic<bool> open_{false};
   std::mutex mutex_;
   CaptureReport report_;
+  bool own_capture_ = false;
 };
 
 // All that the hooks note, of one process. Made when a driver entry is first looked up; never

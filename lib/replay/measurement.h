@@ -29,7 +29,7 @@ class Measurement {
   Measurement(const Driver& driver, const Challenge& challenge, const ReplayOptions& options,
               const ReportProgress& progress, Evaluation& evaluation);
 
-  void set_up(const BundleReader& reference, const BundleReader& baseline,
+  void set_up(const BundleReader* reference, const BundleReader& baseline,
               const BundleReader& submission);
   void check_first();
   void run_rounds();

@@ -36,6 +36,15 @@ namespace kjudge {
 //
 // In place of any of its messages a worker may send `failed`, then ends. The end of the stream is
 // the order to stop.
+//
+// The process that calls a reference in Python (python_reference.h, harness/call_reference.py) has
+// a few of them:
+//
+//   supervisor                reference
+//   reference_tensor x N, build
+//                             built                     imported, prepare() called
+//   then for every replay
+//   call                      called                    the expected outputs are in their memory
 inline constexpr std::uint32_t kProtocolVersion = 1;
 inline constexpr std::uint32_t kProtocolMagic = 0x4b4a5250;  // "KJRP"
 
@@ -52,6 +61,9 @@ enum class MessageKind : std::uint32_t {
   done,
   copied,
   failed,
+  reference_tensor,
+  call,
+  called,
 };
 
 enum class ReplayCache : std::uint32_t { as_is, cold, hot };  // as_is: an untimed replay
@@ -134,6 +146,22 @@ struct Failed {
   std::uint32_t during = 0;  // 0: setup, 1: a replay
   std::uint32_t text_bytes = 0;
   std::array<char, 900> text{};
+};
+
+struct ReferenceTensor {  // with one descriptor
+  static constexpr auto kKind = MessageKind::reference_tensor;
+  std::uint32_t shape = 0;   // in the order of the request
+  std::uint32_t tensor = 0;  // inputs, then outputs, in the challenge's order
+  std::uint64_t size_bytes = 0;
+};
+
+struct Call {
+  static constexpr auto kKind = MessageKind::call;
+  std::uint32_t shape = 0;
+};
+
+struct Called {
+  static constexpr auto kKind = MessageKind::called;
 };
 
 // One end of the conversation. All blocking calls wait in slices and call `idle` between them,

@@ -37,10 +37,11 @@ struct Progress {
 using ReportProgress = std::function<void(const Progress&)>;
 
 // The supervisor: checks and times `submission` against `baseline` on hidden inputs, expected
-// values from `reference`. Fills verdict, message, shapes and phases of `evaluation`; the caller
-// has filled the rest. A submission's failure is a verdict; an Error is the judge's (the caller
-// stores judge_error). No process, no shared memory is left, whatever happens.
-void measure(const Driver& driver, const Challenge& challenge, const BundleReader& reference,
+// values from `reference`, or where that is null from the challenge's reference.py, called in
+// Python. Fills verdict, message, shapes and phases of `evaluation`; the caller has filled the
+// rest. A submission's failure is a verdict; an Error is the judge's (the caller stores
+// judge_error). No process, no shared memory is left, whatever happens.
+void measure(const Driver& driver, const Challenge& challenge, const BundleReader* reference,
              const BundleReader& baseline, const BundleReader& submission,
              const ReplayOptions& options, const ReportProgress& progress, Evaluation& evaluation);
 

@@ -2,8 +2,10 @@
 
 // How an evaluation is measured (method 1):
 //
-// 1. The supervisor makes device memory for all inputs, rebuilds the reference in its own context,
-//    and copies both arms' recorded memory out of their bundles.
+// 1. The supervisor makes device memory for all inputs, rebuilds the reference in its own context
+// (or
+//    starts the process that calls it in Python), and copies both arms' recorded memory out of
+//    their bundles.
 // 2. Checking, before anything is timed: a worker of each arm replays every shape on the capture's
 //    made-up inputs, which must give the capture's outputs; the submission then replays every test
 //    and shape on hidden inputs of every regime. The baseline's length fixes m.
@@ -63,7 +65,7 @@ void Measurement::say(const std::string& step, std::size_t shape) {
   tick();
 }
 
-void Measurement::set_up(const BundleReader& reference, const BundleReader& baseline,
+void Measurement::set_up(const BundleReader* reference, const BundleReader& baseline,
                          const BundleReader& submission) {
   say("starting", 0);
   const auto timer = phases_.time("start");
@@ -76,11 +78,15 @@ void Measurement::set_up(const BundleReader& reference, const BundleReader& base
     throw;
   }
   reach("supervisor", "inputs");
-  try {
-    side_->rebuild_reference(bind_shapes(reference, shapes_, ExpectedType::of_reference));
-  } catch (Error& error) {
-    error.context("the reference's bundle");
-    throw;
+  if (reference == nullptr) {
+    side_->start_reference(challenge_, [this] { tick(); });
+  } else {
+    try {
+      side_->rebuild_reference(bind_shapes(*reference, shapes_, ExpectedType::of_reference));
+    } catch (Error& error) {
+      error.context("the reference's bundle");
+      throw;
+    }
   }
   reach("supervisor", "reference");
   try {
@@ -244,7 +250,7 @@ void Measurement::finish() {
   reach("supervisor", "finished");
 }
 
-void measure(const Driver& driver, const Challenge& challenge, const BundleReader& reference,
+void measure(const Driver& driver, const Challenge& challenge, const BundleReader* reference,
              const BundleReader& baseline, const BundleReader& submission,
              const ReplayOptions& options, const ReportProgress& progress, Evaluation& evaluation) {
   Measurement measurement(driver, challenge, options, progress, evaluation);

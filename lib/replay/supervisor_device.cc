@@ -163,6 +163,31 @@ void SupervisorDevice::rebuild_reference(const BoundBundle& reference) {
   rebuild_ = std::make_unique<Rebuild>(side_, reference_.bundle(), share(reference_));
 }
 
+void SupervisorDevice::start_reference(const Challenge& challenge, Channel::Idle idle) {
+  std::vector<PythonReference::SharedShape> shared;
+  for (std::size_t s = 0; s < shapes_.size(); ++s) {
+    std::vector<Buffer>& expected = expected_.emplace_back();
+    PythonReference::SharedShape& shape = shared.emplace_back();
+    shape.shape = shapes_[s];
+    for (const Input& input : inputs_[s]) shape.tensors.push_back(&input.buffer.memory);
+    for (const OutputSpec& output : shapes_[s]->outputs) {
+      TensorSpec tensor = output.tensor;
+      tensor.dtype = output.expected_dtype;
+      const auto size = static_cast<std::uint64_t>(size_bytes(tensor));
+      expected.push_back(make_buffer(std::max<std::uint64_t>(size, 1), Access::read_write));
+    }
+    for (const Buffer& buffer : expected) shape.tensors.push_back(&buffer.memory);
+  }
+  python_ =
+      std::make_unique<PythonReference>(driver_, side_.number, challenge, shared, std::move(idle));
+}
+
+std::uint64_t SupervisorDevice::expected_address(std::size_t shape, std::size_t output) const {
+  if (python_ != nullptr) return expected_[shape][output].mapping.address();
+  const auto& places = reference_.tensors[reference_.shapes[shape]].written;
+  return reference_.bundle().tensors[places[reference_.outputs[shape][output]].tensor].address;
+}
+
 void SupervisorDevice::prepare_arm(ArmName arm, const BoundBundle& bundle) {
   ArmSide& side = arms_[static_cast<std::size_t>(arm)];
   side.bundle = bundle;
@@ -230,12 +255,28 @@ void SupervisorDevice::fill(std::size_t shape, const std::vector<Generator>& gen
 }
 
 void SupervisorDevice::expect(std::size_t shape) {
+  // An element that the reference does not write is then wrong for everyone, and seen at once.
+  constexpr std::uint64_t kPoison = 0x6578706563746564u;
+  const bool first = !expected_before_[shape];
+  expected_before_[shape] = true;
+  if (python_ != nullptr) {
+    for (std::size_t o = 0; first && o < expected_[shape].size(); ++o) {
+      FillParams fill{};
+      fill.address = expected_[shape][o].mapping.address();
+      fill.count = expected_[shape][o].memory.size();
+      fill.key = poison_key(kPoison, o);
+      fill.kind = fill_bits;
+      fill.dtype = static_cast<std::uint32_t>(DType::uint8);
+      side_.kernels.fill(side_.stream.get(), fill);
+    }
+    side_.stream.synchronize();
+    python_->call(shape);
+    return;
+  }
   const std::size_t index = reference_.shapes[shape];
   rebuild_->select(index);
   rebuild_->restore(index);
-  // An element that the reference does not write is then wrong for everyone, and seen at once.
-  if (!expected_before_[shape]) rebuild_->poison(index, 0x6578706563746564u);
-  expected_before_[shape] = true;
+  if (first) rebuild_->poison(index, kPoison);
   KJ_DRIVER(driver_, cuGraphLaunch(rebuild_->exec(index), side_.stream.get()));
   side_.stream.synchronize();
 }
@@ -269,7 +310,6 @@ std::optional<SupervisorDevice::Failure> SupervisorDevice::check(std::size_t sha
   const BoundBundle& bound = arm(arm_name);
   const auto& outputs = shapes_[shape]->outputs;
   const auto& places = bound.tensors[bound.shapes[shape]].written;
-  const auto& expected_places = reference_.tensors[reference_.shapes[shape]].written;
 
   struct Running {
     const OutputSpec& output;
@@ -279,11 +319,10 @@ std::optional<SupervisorDevice::Failure> SupervisorDevice::check(std::size_t sha
   std::vector<Running> running;
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     const std::size_t place = bound.outputs[shape][o];
-    const std::size_t expected = expected_places[reference_.outputs[shape][o]].tensor;
     for (const Check& check : outputs[o].checks) {
       CompareParams params = compare_params(outputs[o], check);
       params.out = transfers_[slot].mapping.address() + places[place].offset;
-      params.expected = reference_.bundle().tensors[expected].address;
+      params.expected = expected_address(shape, o);
       params.count = static_cast<std::uint64_t>(element_count(outputs[o].tensor.dims));
       params.poison_key = poison_key(poison, place);
       running.push_back({outputs[o], check, params});

@@ -17,6 +17,7 @@
 #include "driver/nvml.h"
 #include "replay/device_side.h"
 #include "replay/evaluation.h"
+#include "replay/python_reference.h"
 #include "replay/rebuild.h"
 
 namespace kjudge {
@@ -46,9 +47,10 @@ class SupervisorDevice {
   // Fault::device on a GPU that reads pageable host memory, unless `allow_pageable`.
   SupervisorDevice(const Driver& driver, int device, bool allow_pageable);
 
-  // In this order, once. The bundles and shapes must outlive this.
+  // In this order, once. The bundles, shapes and challenge must outlive this.
   void make_inputs(std::vector<const Shape*> shapes);
   void rebuild_reference(const BoundBundle& reference);
+  void start_reference(const Challenge& challenge, Channel::Idle idle);  // in its place
   void prepare_arm(ArmName arm, const BoundBundle& bundle);
   void make_buffers();
 
@@ -107,6 +109,7 @@ class SupervisorDevice {
   Buffer make_buffer(std::uint64_t size, Access access);
   std::vector<SharedMemory> share(const BoundBundle& bundle);
   std::vector<std::uint64_t> digests(std::size_t shape);
+  std::uint64_t expected_address(std::size_t shape, std::size_t output) const;
   double element(DType dtype, std::uint64_t address, std::uint64_t index);
 
   DeviceSide side_;
@@ -121,6 +124,9 @@ class SupervisorDevice {
   std::array<ArmSide, 2> arms_;
   BoundBundle reference_;
   std::unique_ptr<Rebuild> rebuild_;
+  // Of a reference in Python.
+  std::vector<std::vector<Buffer>> expected_;  // by measured shape and output of the challenge
+  std::unique_ptr<PythonReference> python_;
   std::vector<bool> expected_before_;  // by measured shape
   PinnedMemory results_;               // of kjudge's kernels
 };

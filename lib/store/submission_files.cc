@@ -49,7 +49,8 @@ bool printable_name(std::string_view name) {
   throw Error(Fault::submission, cat(printable_name(name) ? name : "a file", ": ", why));
 }
 
-void list_folder(const fs::path& folder, const std::string& prefix, std::vector<FolderEntry>& entries) {
+void list_folder(const fs::path& folder, const std::string& prefix,
+                 std::vector<FolderEntry>& entries) {
   for (const auto& item : fs::directory_iterator(folder)) {
     const std::string name = item.path().filename().string();
     if (name.front() == '.' || name == "__pycache__") continue;
@@ -79,26 +80,34 @@ std::vector<FolderEntry> list_submission(const fs::path& from) {
   const auto status = fs::status(from, error);
   if (!fs::exists(status)) {
     throw Error(Fault::usage, cat(from.string(),
-                                  ": no such submission; expected a Python file, or "
-                                  "a folder with submission.py at its root"));
+                                  ": no such submission; expected a Python or CUDA C++ file, or "
+                                  "a folder with submission.py or submission.cu at its root"));
   }
-  if (fs::is_regular_file(status)) return {{from, "submission.py", false}};
+  if (fs::is_regular_file(status)) {
+    return {{from, from.extension() == ".cu" ? "submission.cu" : "submission.py", false}};
+  }
   if (!fs::is_directory(status)) refuse(from.string(), "neither a file nor a folder");
   std::vector<FolderEntry> entries;
   list_folder(from, "", entries);
   std::sort(entries.begin(), entries.end(),
             [](const FolderEntry& a, const FolderEntry& b) { return a.name < b.name; });
-  const bool has_entry = std::any_of(entries.begin(), entries.end(), [](const FolderEntry& entry) {
-    return entry.name == "submission.py";
-  });
-  if (!has_entry) {
+  if (entry_file(from).empty()) {
     throw Error(Fault::submission,
-                cat(from.filename().string(), ": no submission.py at the root of the folder"));
+                cat(from.filename().string(),
+                    ": no submission.py or submission.cu at the root of the folder"));
   }
   return entries;
 }
 
 }  // namespace
+
+std::string entry_file(const fs::path& folder) {
+  for (const char* name : {"submission.py", "submission.cu"}) {
+    std::error_code error;
+    if (fs::is_regular_file(fs::symlink_status(folder / name, error))) return name;
+  }
+  return "";
+}
 
 SubmissionFiles copy_submission(const fs::path& from, const fs::path& to,
                                 std::uint64_t limit_bytes) {

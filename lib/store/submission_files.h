@@ -14,12 +14,16 @@ struct SubmissionFiles {
   std::size_t count = 0;
 };
 
-// Copies `from` to the new folder `to`: a Python file becomes submission.py, a folder is copied
-// whole but for __pycache__ and names that begin with a dot. Modes are 0644, or 0755 for
-// what was executable. Fault::usage when `from` is not there; Fault::submission, naming the
-// file and the rule, for links, devices, names that are not UTF-8 or hold control characters, more
-// than `limit_bytes` or 1000 files, and a folder without submission.py at its root.
+// Copies `from` to the new folder `to`: a file becomes submission.py, or submission.cu when it
+// ends in .cu; a folder is copied whole but for __pycache__ and names that begin with a dot. Modes
+// are 0644, or 0755 for what was executable. Fault::usage when `from` is not there;
+// Fault::submission, naming the file and the rule, for links, devices, names that are not UTF-8 or
+// hold control characters, more than `limit_bytes` or 1000 files, and a folder without
+// submission.py or submission.cu at its root.
 SubmissionFiles copy_submission(const std::filesystem::path& from, const std::filesystem::path& to,
                                 std::uint64_t limit_bytes);
+
+// Which file of a folder is called: "submission.py", else "submission.cu"; "": it has neither.
+std::string entry_file(const std::filesystem::path& folder);
 
 }  // namespace kjudge

@@ -4,18 +4,22 @@
 python3 capture_test.py LIBRARY_DIR CHECK_BUNDLE [unittest's arguments]
 """
 
+import array
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import textwrap
+import types
 import unittest
 
 LIBRARY, CHECK_BUNDLE = (os.path.abspath(path) for path in sys.argv[1:3])
 HERE = os.path.dirname(os.path.abspath(__file__))
 HARNESS = os.path.join(LIBRARY, "harness")
 sys.path.insert(0, HARNESS)
+
+import _torch_rng  # noqa: E402
 
 PRELUDE = """
 import ctypes, os, threading
@@ -379,19 +383,6 @@ KJ_KERNEL(twice, (float *, y), (const float *, x), (int64_t, n)) {
 }
 """}).dump()
 
-    def test_own_graph_in_prepare(self):
-        self.accepted(PRELUDE + """
-def prepare(ctx):
-    a, b = driver.zeros(4), driver.empty(4)
-    stream, graph = driver.Stream(), ctypes.c_void_p()
-    driver.call("cuStreamBeginCapture_v2", ctypes.c_void_p(stream.handle), ctypes.c_int(2))
-    kernels["scale"].launch(1, 1, b, a, 1.0, 4, stream=stream)
-    driver.call("cuStreamEndCapture", ctypes.c_void_p(stream.handle), ctypes.byref(graph))
-
-def kernel_fn(state, inputs, outputs):
-    kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)
-""").dump()
-
     def test_eager_mode_runs_one_shape_and_writes_nothing(self):
         outcome = self.accepted(SCALE + "    print('ran', inputs.shape)\n", eager=True,
                                 shapes=[shape("a"), shape("b")])
@@ -401,6 +392,13 @@ def kernel_fn(state, inputs, outputs):
 
 class Refused(CaptureTest):
     LAUNCH = 'kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)\n'
+
+    OWN_CAPTURE = """
+def own_capture(stream):
+    graph, handle = ctypes.c_void_p(), ctypes.c_void_p(stream.handle)
+    driver.call("cuStreamBeginCapture_v2", handle, ctypes.c_int(2))
+    driver.call("cuStreamEndCapture", handle, ctypes.byref(graph))
+"""
 
     def test_host_node(self):
         self.refused("host_node", self.LAUNCH + """
@@ -413,13 +411,11 @@ driver.call("cuGraphLaunch", ctypes.c_void_p(state[0]),
             ctypes.c_void_p(driver.current_stream().handle))
 """, "a child graph", prepare="make_graph()", helpers="""
 def make_graph():
-    a, b = driver.zeros(4), driver.empty(4)
-    stream, graph, made = driver.Stream(), ctypes.c_void_p(), ctypes.c_void_p()
-    driver.call("cuStreamBeginCapture_v2", ctypes.c_void_p(stream.handle), ctypes.c_int(2))
-    kernels["scale"].launch(1, 1, b, a, 1.0, 4, stream=stream)
-    driver.call("cuStreamEndCapture", ctypes.c_void_p(stream.handle), ctypes.byref(graph))
+    graph, made, node = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+    driver.call("cuGraphCreate", ctypes.byref(graph), ctypes.c_uint(0))
+    driver.call("cuGraphAddEmptyNode", ctypes.byref(node), graph, None, ctypes.c_size_t(0))
     driver.call("cuGraphInstantiateWithFlags", ctypes.byref(made), graph, ctypes.c_uint64(0))
-    return made.value, a, b
+    return (made.value,)
 """)
 
     def test_host_memory_copy(self):
@@ -480,10 +476,76 @@ t = threading.Thread(target=work); t.start(); t.join()
 
     def test_own_capture(self):
         self.refused("own_capture", self.LAUNCH + """
-graph = ctypes.c_void_p()
-driver.call("cuStreamBeginCapture_v2", ctypes.c_void_p(state.handle), ctypes.c_int(2))
-driver.call("cuStreamEndCapture", ctypes.c_void_p(state.handle), ctypes.byref(graph))
-""", prepare="driver.Stream()")
+own_capture(state)
+""", "shape small: kernel_fn begins or ends a stream capture", "torch.compile",
+                     prepare="driver.Stream()", helpers=self.OWN_CAPTURE)
+
+    def test_own_capture_only_while_captured(self):
+        self.refused("own_capture", self.LAUNCH + """
+state[1].append(1)
+if len(state[1]) == 3: own_capture(state[0])
+""", "shape small: kernel_fn begins", prepare="driver.Stream(), []", helpers=self.OWN_CAPTURE)
+
+    def test_own_capture_before_kernel_fn(self):
+        self.refused("own_capture", self.LAUNCH, "prepare, or the import, begins", "torch.cuda.graph",
+                     prepare="own_capture(driver.Stream())", helpers=self.OWN_CAPTURE)
+        self.refused("own_capture", self.LAUNCH, "prepare, or the import, begins",
+                     helpers=self.OWN_CAPTURE + "own_capture(driver.Stream())\n", eager=True)
+
+    ATTRIBUTES = """
+c = ctypes
+class Window(c.Structure):
+    _fields_ = [("address", c.c_void_p), ("bytes", c.c_size_t), ("ratio", c.c_float),
+                ("hit", c.c_int), ("miss", c.c_int)]
+class Value(c.Union):
+    _fields_ = [("pad", c.c_char * 64), ("window", Window), ("updatable", c.c_int)]
+class Attribute(c.Structure):
+    _fields_ = [("id", c.c_int), ("pad", c.c_int), ("value", Value)]
+class Config(c.Structure):
+    _fields_ = [("grid", c.c_uint * 3), ("block", c.c_uint * 3), ("shared", c.c_uint),
+                ("stream", c.c_void_p), ("attributes", c.c_void_p), ("count", c.c_uint)]
+
+def window(array):
+    return Window(array.address, array.nbytes, 1.0, 2, 1)
+
+def launch_with(attribute, y, x, factor, n):
+    values = [c.c_uint64(y.address), c.c_uint64(x.address), c.c_float(factor), c.c_int64(n)]
+    pointers = (c.c_void_p * 4)(*[c.addressof(value) for value in values])
+    config = Config((4, 1, 1), (1, 1, 1), 0, driver.current_stream().handle,
+                    c.addressof(attribute), 1)
+    driver.call("cuLaunchKernelEx", c.byref(config), c.c_void_p(kernels["scale"].handle), pointers,
+                None)
+"""
+
+    def test_access_policy_window(self):
+        self.refused("access_policy_window", """
+launch_with(Attribute(1, 0, Value(window=window(inputs.x))), outputs.y, inputs.x, 1.0, inputs.n)
+""", "node 0: kernel scale", "4000 bytes", helpers=self.ATTRIBUTES)
+
+    def test_access_policy_window_of_the_stream(self):
+        self.refused("access_policy_window", """
+driver.call("cuStreamSetAttribute", c.c_void_p(driver.current_stream().handle), c.c_int(1),
+            c.byref(Value(window=window(inputs.x))))
+""" + self.LAUNCH, "node 0: kernel scale", helpers=self.ATTRIBUTES)
+
+    def test_no_access_policy_window(self):
+        self.accepted(PRELUDE + self.ATTRIBUTES + """
+def kernel_fn(state, inputs, outputs):
+    launch_with(Attribute(1, 0, Value()), outputs.y, inputs.x, inputs.factor, inputs.n)
+""").dump()
+
+    def test_device_updatable(self):
+        self.refused("device_updatable", """
+launch_with(Attribute(13, 0, Value(updatable=1)), outputs.y, inputs.x, 1.0, inputs.n)
+""", "node 0: kernel scale", helpers=self.ATTRIBUTES)
+
+    def test_torch_rng_while_captured(self):
+        outcome = self.refused("torch_rng", self.LAUNCH + """
+state.append(1)
+if len(state) == 3:
+    raise RuntimeError("Cannot call CUDAGeneratorImpl::current_seed during CUDA graph capture.")
+""", "shape small", "current_seed", "draw random numbers in prepare", prepare="[]")
+        self.assertIn("in kernel_fn", outcome.traceback)
 
     def test_unjoined(self):
         self.refused("unjoined", """
@@ -709,6 +771,35 @@ def kernel_fn(state, inputs, outputs): pass
         self.assertNotEqual(outcome.exit_status, 0)
         self.assertIsNone(outcome.status)
         self.assertIn("complex64", outcome.output)
+
+
+class TorchRng(unittest.TestCase):
+    """What the harness asks torch, of a torch that is made up."""
+
+    class Generator:
+        def __init__(self, state):
+            self.state = state
+
+        def get_state(self):
+            return array.array("B", self.state)
+
+    def torch(self, *states):
+        cuda = types.SimpleNamespace(default_generators=tuple(map(self.Generator, states)))
+        return types.SimpleNamespace(cuda=cuda)
+
+    def test_a_draw_changes_the_states(self):
+        before = _torch_rng.states(self.torch(b"\1\0", b"\0\0"))
+        self.assertEqual(before, _torch_rng.states(self.torch(b"\1\0", b"\0\0")))
+        self.assertNotEqual(before, _torch_rng.states(self.torch(b"\1\4", b"\0\0")))
+        self.assertEqual(_torch_rng.states(self.torch()), [])
+
+    def test_errors(self):
+        for words in ("Offset increment outside graph capture encountered unexpectedly.",
+                      "Attempt to increase offset for a CUDA generator not in capture mode.",
+                      "Cannot call CUDAGeneratorImpl::set_current_seed during CUDA graph capture."):
+            self.assertTrue(_torch_rng.is_rng_error(RuntimeError(words)))
+        self.assertFalse(_torch_rng.is_rng_error(RuntimeError("CUDA error: invalid argument")))
+        self.assertFalse(_torch_rng.is_rng_error(ValueError("CUDAGeneratorImpl")))
 
 
 class Lookup(unittest.TestCase):

@@ -20,6 +20,15 @@ class Selftest(_kjudge.Case):
         self.assertEqual(result["trust"], "process")
         self.assert_nothing_left()
 
+    def test_cuda_needs_a_gpu(self):
+        challenge = self.small_challenge()
+        file = self.write("mine.cu", "nothing that compiles\n")
+        folder = os.path.dirname(self.write("folder/submission.cu", "nothing that compiles\n"))
+        for submission in (file, folder):
+            result = self.evaluate(submission, "--challenge", challenge, status=1)
+            self.assertEqual(result["verdict"], "build_error")
+            self.assertIn("submission.cu is CUDA C++ and needs a GPU", result["message"])
+
     def test_table_on_stdout_and_no_progress_without_terminal(self):
         challenge = self.small_challenge()
         right = self.write("right.py", _kjudge.RIGHT)

@@ -57,6 +57,11 @@ REFUSED = {
     "capture_invalidated": ("pass", "o.y.copy_(i.x); print(float(o.y.sum()))", []),
     "writes_input": ("pass", "i.x.add_(1); o.y.copy_(i.x)", ["input x"]),
     "stale_argument": ("s.x = None", "s.x = i.x if s.x is None else s.x; o.y[:8].copy_(s.x[:8])", ["x of shape one"]),
+    "own_capture": ("g = torch.cuda.CUDAGraph(); z = torch.zeros(8, device='cuda')\n"
+                    "    with torch.cuda.graph(g): z += 1", "o.y.copy_(i.x)", ["prepare"]),
+    "torch_rng": ("pass", "o.y.copy_(i.x + torch.rand(i.n, device='cuda'))", []),
+    "device_heap": ("s.heap = extension.load_heap()", "extension.check(s.heap.allocate(i.x.data_ptr(),"
+                    " o.y.data_ptr(), i.n, stream()))", ["allocates", "malloc"]),
     "returned_input": ("pass", "return i.x", ["y"]),
 }
 
@@ -88,9 +93,10 @@ FAULTS = {
 class Refusals(Case):
     def setUp(self):
         super().setUp()
-        python("-c", "import extension; extension.load()", cwd=SOURCE)
-        self.environment = dict(os.environ, KJUDGE_TEST_FEATURES=os.path.join(SOURCE, "features.so"),
+        self.environment = dict(os.environ, KJUDGE_TEST_CUDA=self.folder,
                                 XDG_CACHE_HOME=self.path("cache"))
+        python("-c", "import extension; extension.load(); extension.load_heap()", cwd=SOURCE,
+               env=self.environment)
         reference = self.path("source")
         os.mkdir(reference)
         with open(os.path.join(reference, "submission.py"), "w") as file:

@@ -250,7 +250,7 @@ Evaluation Contest::replay(const Bundles& bundles, const ReportProgress& progres
   const BundleReader reference(bundles.reference), baseline(bundles.baseline),
       submission(bundles.submission);
   Evaluation evaluation;
-  measure(driver_, challenge, reference, baseline, submission, options, progress, evaluation);
+  measure(driver_, challenge, &reference, baseline, submission, options, progress, evaluation);
   return evaluation;
 }
 

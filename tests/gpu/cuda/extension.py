@@ -13,14 +13,24 @@ SIGNATURES = {"prepare": [], "run": [ctypes.c_int, P, P, L, P, P], "fault": [cty
 FEATURES = ["cooperative", "clusters", "programmatic", "priorities", "shared_memory", "copies"]
 
 
-def load():
+def compiled(name):
     here = os.path.dirname(os.path.abspath(__file__))
-    library = os.environ.get("KJUDGE_TEST_FEATURES")  # compiled once for many captures
-    if library is None:
-        library = os.path.join(here, "features.so")
+    ready = os.environ.get("KJUDGE_TEST_CUDA")  # a folder: compiled once for many captures
+    library = os.path.join(ready or here, name + ".so")
+    if not ready or not os.path.exists(library):
         subprocess.run(["nvcc", "-arch=sm_90", "-shared", "-Xcompiler", "-fPIC", "-std=c++17", "-o",
-                        library, os.path.join(here, "features.cu")], check=True)
-    loaded = ctypes.CDLL(library)
+                        library, os.path.join(here, name + ".cu")], check=True)
+    return ctypes.CDLL(library)
+
+
+def load_heap():
+    loaded = compiled("heap")
+    loaded.allocate.argtypes = [P, P, L, P]
+    return loaded
+
+
+def load():
+    loaded = compiled("features")
     for name, types in SIGNATURES.items():
         function = getattr(loaded, name)
         function.argtypes = types

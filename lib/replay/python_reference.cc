@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replay/python_reference.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "challenge/shape_request.h"
+#include "json.h"
+
+namespace kjudge {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string request(int device, const std::vector<PythonReference::SharedShape>& shapes) {
+  Json::List list;
+  for (const auto& shared : shapes) {
+    list.push_back(shape_request(*shared.shape, OutputTypes::expected));
+  }
+  return print_json(Json{Json::Object{{"format", Json{std::string("kjudge-reference/1")}},
+                                      {"device", Json{static_cast<std::int64_t>(device)}},
+                                      {"shapes", Json{std::move(list)}}}});
+}
+
+ChildOptions child_options(const Driver& driver, int device, const fs::path& work, int socket) {
+  const fs::path library = library_directory();
+  ChildOptions options;
+  options.program = "/usr/bin/env";
+  options.arguments = {"python3", (library / "harness" / "call_reference.py").string(),
+                       (work / "request.json").string(), "3"};
+  options.directory = work / "challenge";
+  options.environment = {{"KJUDGE_DRIVER", std::string(name(driver.kind))},
+                         {"KJUDGE_DRIVER_LIBRARY", driver.library.string()},
+                         {"KJUDGE_DEVICE", std::to_string(device)},
+                         {"PYTHONDONTWRITEBYTECODE", "1"},
+                         {"TMPDIR", (work / "tmp").string()}};
+  options.descriptors = {{2, 1}, {socket, 3}};  // what it prints is talk, not a result
+  return options;
+}
+
+}  // namespace
+
+PythonReference::PythonReference(const Driver& driver, int device, const Challenge& challenge,
+                                 const std::vector<SharedShape>& shapes, Channel::Idle idle)
+    : challenge_(challenge), work_("kjudge-reference"), channel_(Fd(), {}), child_([&] {
+        fs::create_directory(work_.path() / "tmp");
+        fs::copy(challenge.folder, work_.path() / "challenge", fs::copy_options::recursive);
+        write_file_atomically(work_.path() / "request.json", request(device, shapes));
+        auto ends = socket_pair();
+        channel_ = Channel(std::move(ends[0]), std::move(idle));
+        return Child(child_options(driver, device, work_.path(), ends[1].get()));
+      }()) {
+  std::uint32_t count = 0;
+  for (std::size_t s = 0; s < shapes.size(); ++s) {
+    shapes_.push_back(shapes[s].shape);
+    for (std::size_t t = 0; t < shapes[s].tensors.size(); ++t, ++count) {
+      const Fd fd = shapes[s].tensors[t]->export_fd();
+      send(ReferenceTensor{static_cast<std::uint32_t>(s), static_cast<std::uint32_t>(t),
+                           shapes[s].tensors[t]->size()},
+           "", std::array{fd.get()});
+    }
+  }
+  send(Build{count}, "");
+  expect<Built>(challenge.limits.prepare_s, "");
+}
+
+void PythonReference::call(std::size_t shape) {
+  const std::string where = cat("shape ", shapes_[shape]->name, ": ");
+  send(Call{static_cast<std::uint32_t>(shape)}, where);
+  expect<Called>(challenge_.limits.capture_s, where);
+}
+
+template <class T>
+void PythonReference::send(const T& message, const std::string& where, std::span<const int> fds) {
+  // A process that failed says why before it closes its end, and that lies in the queue still.
+  if (!channel_.send(message, fds)) expect<Built>(challenge_.limits.prepare_s, where);
+}
+
+template <class T>
+void PythonReference::expect(double limit_s, const std::string& where) {
+  const auto fails = [&](const std::string& what) {
+    throw Error(Fault::package,
+                cat((challenge_.folder / "reference.py").string(), ": ", where, what));
+  };
+  const auto limit =
+      std::chrono::duration_cast<Channel::Clock::duration>(std::chrono::duration<double>(limit_s));
+  const auto received = channel_.receive(Channel::Clock::now() + limit);
+  if (received.state == Channel::Received::late) {
+    fails(cat("no expected outputs within ", std::ceil(limit_s), " s"));
+  }
+  if (received.state == Channel::Received::closed) {
+    const auto status = child_.wait(Channel::Clock::now() + std::chrono::seconds(5));
+    fails(cat("its process ended: ", status ? describe(*status) : "it closed its socket"));
+  }
+  if (const auto failed = Channel::read<Failed>(received.message_body)) {
+    const std::size_t size = std::min<std::size_t>(failed->text_bytes, failed->text.size());
+    fails(std::string(failed->text.data(), size));
+  }
+  if (!Channel::read<T>(received.message_body)) fails("its process sent an unexpected message");
+}
+
+}  // namespace kjudge

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/submission_files.h"
+
+#include <doctest/doctest.h>
+
+#include "error.h"
+#include "file.h"
+
+using namespace kjudge;
+
+namespace fs = std::filesystem;
+
+TEST_CASE("submission files: a file becomes the entry of its kind") {
+  const TempDir work("kjudge-test");
+  for (const char* name : {"mine.py", "mine.cu", "mine"}) {
+    const fs::path from = work.path() / name, to = work.path() / "copy";
+    write_file_atomically(from, "text");
+    copy_submission(from, to, 100);
+    CHECK(entry_file(to) == (from.extension() == ".cu" ? "submission.cu" : "submission.py"));
+    fs::remove_all(to);
+  }
+}
+
+TEST_CASE("submission files: a folder needs an entry, and Python comes first") {
+  const TempDir work("kjudge-test");
+  const fs::path from = work.path() / "from";
+  fs::create_directory(from);
+  write_file_atomically(from / "kernel.cu", "text");
+  CHECK(entry_file(from) == "");
+  CHECK_THROWS_WITH_AS(copy_submission(from, work.path() / "a", 100),
+                       "from: no submission.py or submission.cu at the root of the folder", Error);
+  write_file_atomically(from / "submission.cu", "text");
+  CHECK(copy_submission(from, work.path() / "b", 100).count == 2);
+  CHECK(entry_file(work.path() / "b") == "submission.cu");
+  write_file_atomically(from / "submission.py", "text");
+  CHECK(entry_file(from) == "submission.py");
+  CHECK(entry_file(work.path() / "missing") == "");
+}
