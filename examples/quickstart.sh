@@ -16,6 +16,7 @@ if ! { cmake --preset release -DKJUDGE_TESTS=OFF && cmake --build build; } >buil
   exit 1
 fi
 kjudge=build/bin/kjudge
+export KJUDGE_DRIVER=host  # the same on every machine; examples/softmax_gpu is for a GPU
 "$kjudge" --version
 
 say "a contestant's view: selftest of the starting point of packages/softmax"

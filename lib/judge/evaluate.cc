@@ -60,12 +60,26 @@ void require_shape(const Challenge& challenge, const std::string& only_shape) {
                                 " has no such shape here; it has ", names));
 }
 
-// The bundle at `path`, held to the challenge. A cached one that another version of kjudge wrote,
-// or that a crash left, is an error of the caller's to act on.
-BundleReader open_bundle(const fs::path& path, const Challenge& challenge,
-                         const std::string& only_shape, CaptureRole role) {
+// A graph of another GPU, driver or processor may not run here, or run as it never would there.
+void check_recorded_here(const Provenance& there, const DeviceIdentity& here) {
+  const std::string driver =
+      cat(there.driver, " ", there.driver_version / 1000, ".", there.driver_version % 1000 / 10);
+  // An identity's name has the UUID too.
+  if (driver == here.driver && there.arch == here.arch && here.name.starts_with(there.device))
+    return;
+  throw Error(Fault::malformed, cat("was recorded on ", there.device, " (", there.arch,
+                                    ") with driver ", driver, "; this is ", here.name, " (",
+                                    here.arch, ") with driver ", here.driver, ": capture it here"));
+}
+
+// The bundle at `path`, held to the device and the challenge. A cached one that another version of
+// kjudge wrote, or that a crash left, is an error of the caller's to act on.
+BundleReader open_bundle(const fs::path& path, const DeviceIdentity& device,
+                         const Challenge& challenge, const std::string& only_shape,
+                         CaptureRole role) {
   BundleReader reader(path);
   try {
+    check_recorded_here(reader.bundle().provenance, device);
     check_agreement(reader.bundle(), challenge, only_shape,
                     role == CaptureRole::reference ? Outputs::as_expected : Outputs::as_submitted);
   } catch (Error& error) {
@@ -99,7 +113,7 @@ fs::path challenge_bundle(const Driver& driver, const Challenge& challenge, Capt
       cache / cat(challenge.name, "-", name(role), "-", key.substr(0, 16), ".kjb");
   if (fs::exists(path)) {
     try {
-      open_bundle(path, challenge, "", role);
+      open_bundle(path, identity, challenge, "", role);
       return path;
     } catch (const Error& error) {
       if (error.fault() != Fault::malformed) throw;  // else: captured again below
@@ -161,12 +175,12 @@ Evaluation evaluate(const Driver& driver, const Challenge& whole, const Evaluate
       progress({"capturing the reference", "", 0});
       reference.emplace(open_bundle(
           challenge_bundle(driver, challenge, CaptureRole::reference, options.cache, replay.device),
-          challenge, replay.only_shape, CaptureRole::reference));
+          device, challenge, replay.only_shape, CaptureRole::reference));
     }
     progress({"capturing the baseline", "", 0});
     const auto baseline = open_bundle(
         challenge_bundle(driver, challenge, CaptureRole::baseline, options.cache, replay.device),
-        challenge, replay.only_shape, CaptureRole::baseline);
+        device, challenge, replay.only_shape, CaptureRole::baseline);
     const BundleReader submission(capture_options.bundle);
     measure(driver, challenge, reference ? &*reference : nullptr, baseline, submission, replay,
             progress, evaluation);
@@ -189,7 +203,7 @@ Evaluation replay_bundles(const Driver& driver, const Challenge& whole,
   const auto opened = [&](const fs::path& given, CaptureRole role) {
     return open_bundle(
         given.empty() ? challenge_bundle(driver, challenge, role, cache, options.device) : given,
-        challenge, options.only_shape, role);
+        device, challenge, options.only_shape, role);
   };
   const auto submission = opened(bundles.submission, CaptureRole::submission);
   const DeviceLock lock = lock_device(device, options.device, progress);

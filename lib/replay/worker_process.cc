@@ -179,10 +179,12 @@ void Worker::report_failure(const Failed& failed) {
 
 void Worker::report_late(const std::string& what, Seconds limit) {
   child_.kill();
+  const bool replay = what == "the replay" && graph_ != nullptr;
   throw ArmFailed(start_.arm, Verdict::timeout, false,
-                  cat(shape_.empty() ? "" : cat("shape ", shape_, ": "), what, " took longer than ",
+                  cat(shape_.empty() ? "" : cat("shape ", shape_, ": "), what,
+                      replay ? cat(" of ", suspects(graph_)) : "", " took longer than ",
                       static_cast<std::int64_t>(std::ceil(limit.count())), " s and was stopped",
-                      what == "the replay" ? "; look for a loop that does not end" : ""));
+                      replay ? "; look for a loop that does not end" : ""));
 }
 
 void Worker::report_breach(const std::string& what) {

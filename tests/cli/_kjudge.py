@@ -54,7 +54,7 @@ class Case(unittest.TestCase):
         os.mkdir(self.temporary)
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("KJUDGE_")}
         self.environment.update(
-            TMPDIR=self.temporary, XDG_CONFIG_HOME=os.path.join(self.folder, "config"),
+            KJUDGE_DRIVER="host", TMPDIR=self.temporary, XDG_CONFIG_HOME=os.path.join(self.folder, "config"),
             XDG_CACHE_HOME=os.environ.get("KJUDGE_TEST_CACHE", os.path.join(self.folder, "cache")))
 
     def tearDown(self):

@@ -54,9 +54,9 @@ class ExitCodes(_kjudge.Case):
 
     def test_configuration_file(self):
         self.write("config/kjudge/config.toml", '[selftest]\ndriver = "cuda"\nshape = "x"\n')
-        _, err = self.run_kjudge("selftest", "--driver", "host", status=2)
+        _, err = self.run_kjudge("selftest", "--challenge", "softmax", "--driver", "host", status=2)
         self.assertIn("shape x", err)  # from the file; the driver from the flag
-        _, err = self.run_kjudge("selftest", status=2, KJUDGE_DRIVER="host")
+        _, err = self.run_kjudge("selftest", "--challenge", "softmax", status=2, KJUDGE_DRIVER="host")
         self.assertIn("shape x", err)  # the driver from the environment
         self.write("config/kjudge/config.toml", "[selftest]\nnonsense = 1\n")
         _, err = self.run_kjudge("selftest", status=2)
