@@ -317,9 +317,9 @@ def prepare(ctx):
                 c.c_uint64(0), c.byref(status))
     alloc = c.CFUNCTYPE(c.c_int, c.POINTER(c.c_uint64), c.c_size_t)(function.value)
     address = c.c_uint64()
-    assert alloc(c.byref(address), 4096) == 0 and address.value >> 40 == 0x30, hex(address.value)
+    assert alloc(c.byref(address), 4096) == 0 and address.value >> 32 == 0x2d1b, hex(address.value)
     driver.call("cuMemAllocAsync", c.byref(address), c.c_size_t(4096), c.c_void_p(0))
-    assert address.value >> 40 == 0x30
+    assert address.value >> 32 == 0x2d1b
     driver.call("cuMemFreeAsync", address, c.c_void_p(0))
     reserved = c.c_uint64()
     driver.call("cuMemAddressReserve", c.byref(reserved), c.c_size_t(2 << 20), c.c_size_t(0),
