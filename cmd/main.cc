@@ -12,13 +12,13 @@ int main(int argc, char** argv) {
       "the baseline?",
       "kjudge");
   int status = exit_done;
-  set_up(app);
-  for (const auto add :
-       {add_selftest, add_capture, add_replay, add_score, add_rank, add_judge, add_show, add_dump,
-        add_doctor, add_profile, add_replay_once, add_worker}) {
-    add(app, status);
-  }
   try {
+    set_up(app);
+    for (const auto add :
+         {add_selftest, add_capture, add_replay, add_score, add_rank, add_judge, add_show, add_dump,
+          add_doctor, add_profile, add_replay_once, add_worker}) {
+      add(app, status);
+    }
     note_interrupts();
     app.parse(argc, argv);
   } catch (...) {

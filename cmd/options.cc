@@ -25,6 +25,13 @@ std::string driver_found() {
 }
 
 std::string configuration_file() {
+  if (const char* named = std::getenv("KJUDGE_CONFIG"); named != nullptr && *named != '\0') {
+    // CLI11 takes a default file that is not there for none.
+    if (!std::filesystem::exists(named)) {
+      throw Error(Fault::usage, cat("KJUDGE_CONFIG=", named, ": no such file"));
+    }
+    return named;
+  }
   const char* given = std::getenv("XDG_CONFIG_HOME");
   if (given != nullptr && *given == '/') return cat(given, "/kjudge/config.toml");
   const char* home = std::getenv("HOME");
@@ -67,8 +74,8 @@ void set_up(CLI::App& app) {
                driver_found());
   });
   app.set_config("--config", configuration_file(),
-                 "Defaults, as [selftest] driver = \"host\"; flags and KJUDGE_* go before")
-      ->envname("KJUDGE_CONFIG");
+                 "Defaults, as [selftest] driver = \"host\"; flags and KJUDGE_* go before "
+                 "(Env:KJUDGE_CONFIG)");
   app.config_formatter(std::make_shared<FileBelowEnvironment>(app));
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.failure_message([](const CLI::App*, const CLI::Error& error) {

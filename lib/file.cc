@@ -21,9 +21,15 @@ void Fd::reset(int fd) {
 }
 
 TempDir::TempDir(std::string_view prefix) {
-  std::error_code ignored;
-  std::string pattern =
-      (std::filesystem::temp_directory_path(ignored) / cat(prefix, ".XXXXXX")).string();
+  std::error_code error;
+  const std::filesystem::path given = std::filesystem::temp_directory_path(error);
+  if (error) {
+    const char* named = std::getenv("TMPDIR");
+    throw Error(Fault::usage, cat("TMPDIR=", named != nullptr ? named : "/tmp",
+                                  ": no folder for temporary files; set TMPDIR to one"));
+  }
+  // Absolute: it is handed to processes that run elsewhere.
+  std::string pattern = (std::filesystem::absolute(given) / cat(prefix, ".XXXXXX")).string();
   if (::mkdtemp(pattern.data()) == nullptr) throw_errno(pattern);
   path_ = pattern;
 }

@@ -20,6 +20,9 @@
 #include <boost/process/v2/start_dir.hpp>
 #include <boost/process/v2/stdio.hpp>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
 
 #include "error.h"
 
@@ -28,6 +31,40 @@ namespace {
 
 namespace process = boost::process::v2;
 using Clock = std::chrono::steady_clock;
+
+std::set<pid_t> children_of_this_process() {
+  std::set<pid_t> children;
+  std::error_code ignored;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", ignored)) {
+    std::ifstream file(task.path() / "children");
+    for (pid_t pid; file >> pid;) children.insert(pid);
+  }
+  return children;
+}
+
+// While this lives, whatever its child started comes to this process when its parent ends, in
+// whatever session it hides; when this goes, all of that ends.
+class Descendants {
+ public:
+  Descendants() : before_(children_of_this_process()) { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
+  Descendants(const Descendants&) = delete;
+  Descendants& operator=(const Descendants&) = delete;
+  ~Descendants() {
+    for (bool any = true; any;) {
+      any = false;
+      for (const pid_t pid : children_of_this_process()) {
+        if (before_.contains(pid)) continue;
+        any = true;
+        ::kill(pid, SIGKILL);
+        ::waitpid(pid, nullptr, 0);
+      }
+    }
+    ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+  }
+
+ private:
+  std::set<pid_t> before_;
+};
 
 // Runs in the child between fork and exec.
 struct OwnGroupThatDiesWithUs {
@@ -193,6 +230,7 @@ Finished run_to_end(const ChildOptions& options, std::chrono::duration<double> l
   with_output.descriptors.emplace_back(writing.get(), STDERR_FILENO);
   const auto start = Clock::now();
   const auto deadline = start + std::chrono::duration_cast<Clock::duration>(limit);
+  const Descendants descendants;
   Child child(with_output);
   writing.reset();
 

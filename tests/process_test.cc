@@ -54,6 +54,14 @@ TEST_CASE("a child past its limit is killed with all it started") {
   CHECK(gone);
 }
 
+TEST_CASE("a daemon in a session of its own ends with the child that started it") {
+  const auto finished = shell("setsid sh -c 'echo $$; exec sleep 1000' & sleep 0.3");
+  REQUIRE(finished.status);
+  CHECK(finished.status->ok());
+  CHECK(::kill(std::stoi(finished.output), 0) != 0);
+  CHECK(errno == ESRCH);
+}
+
 TEST_CASE("a daemon that holds the pipe does not hold up the end") {
   const auto finished = shell("sleep 1000 & echo done");
   REQUIRE(finished.status);

@@ -122,6 +122,10 @@ TEST_CASE("what is not complete and right is not ranked") {
   CHECK(score(evaluation_of({test})).why_not == "no timed shape");
   test.verdict = Verdict::gpu_fault;
   CHECK(score(evaluation_of({right(), test})).why_not == "test t: gpu_fault");
+  CHECK(score(evaluation_of({right(), right()})).why_not == "shape s is there twice");
+  Evaluation newer = evaluation_of({right()});
+  newer.method = kMethod + 1;
+  CHECK(score(newer).why_not == cat("method ", kMethod + 1, " is newer than this kjudge"));
   Evaluation refused = evaluation_of({right()});
   refused.verdict = Verdict::refused;
   CHECK(score(refused).why_not == "the verdict is refused");
@@ -132,7 +136,8 @@ TEST_CASE("a time that is no time never becomes a score") {
   for (double time : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::nan("")}) {
     for (std::size_t arm : {0, 1}) {
       ShapeFacts shape = shape_of("s", [](int, int) { return 2.0; });
-      shape.rounds[2].pairs[1].arms[arm].replays[0].event_ns = time;
+      Clocks& clocks = shape.rounds[2].pairs[1].arms[arm].replays[0];
+      (arm == 0 ? clocks.event_ns : clocks.stamp_ns) = time;
       const Score broken = score(evaluation_of({shape}));
       CHECK(broken.why_not == "shape s: a pair has a time that is not above 0");
       CHECK(broken.shapes.empty());

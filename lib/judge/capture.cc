@@ -85,6 +85,11 @@ CaptureStatus read_status(const CaptureFiles& files, const Finished& finished,
                              "work on the host")};
   }
   const ExitStatus& exit = *finished.status;
+  // env's own words, where it found no python3 to run.
+  if ((exit.code == 126 || exit.code == 127) && finished.output.starts_with("/usr/bin/env:")) {
+    throw Error(Fault::host, cat("python3 could not be started: ", finished.output,
+                                 "install it, or mend PATH (cron's is short)"));
+  }
   if (exit.signal == SIGKILL) {
     throw CaptureFailure{
         Verdict::out_of_memory,
@@ -198,6 +203,18 @@ void run_capture(const Driver& driver, const Challenge& challenge, const Capture
   if (!options.eager) validate_bundle(files, challenge, options, outcome);
 }
 
+// What fails for want of room for temporary files is not the submission's fault.
+void require_space(const fs::path& folder, const std::string& failure) {
+  constexpr std::uintmax_t kLeast = 1u << 20;
+  std::error_code error;
+  const fs::space_info space = fs::space(folder, error);
+  if (error || space.available >= kLeast) return;
+  throw Error(Fault::host,
+              cat(folder.parent_path().string(), ": ", space.available,
+                  " bytes are left for temporary files; make room, or set TMPDIR (the capture: ",
+                  failure, ")"));
+}
+
 }  // namespace
 
 std::string_view name(CaptureRole role) {
@@ -236,6 +253,7 @@ CaptureOutcome capture(const Driver& driver, const Challenge& challenge,
     }
     run_capture(driver, challenge, options, files, outcome);
   } catch (const CaptureFailure& failure) {
+    require_space(work.path(), failure.message);
     outcome.verdict = failure.verdict;
     outcome.message = failure.message;
     return outcome;

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <optional>
 
+#include "file.h"
 #include "judge/agreement.h"
 #include "judge/device.h"
 #include "judge/device_lock.h"
@@ -72,12 +77,31 @@ void check_recorded_here(const Provenance& there, const DeviceIdentity& here) {
                                     here.arch, ") with driver ", here.driver, ": capture it here"));
 }
 
+// What a contestant's process does to the file afterwards changes nothing here.
+Fd private_copy(const fs::path& path) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status {};
+  if (!file.valid() || ::fstat(file.get(), &status) != 0) throw_errno(path.string());
+  if (!S_ISREG(status.st_mode)) {
+    throw Error(Fault::malformed, cat(path.string(), ": not a regular file"));
+  }
+  Fd copy(::memfd_create("kjudge-bundle", MFD_CLOEXEC));
+  if (!copy.valid()) throw_errno("memory for a copy of a bundle");
+  for (off_t at = 0; at < status.st_size;) {
+    const ssize_t n =
+        ::sendfile(copy.get(), file.get(), &at, static_cast<std::size_t>(status.st_size - at));
+    if (n < 0 && errno != EINTR) throw_errno(path.string());
+    if (n == 0) break;  // it became shorter: the reader says so
+  }
+  return copy;
+}
+
 // The bundle at `path`, held to the device and the challenge. A cached one that another version of
 // kjudge wrote, or that a crash left, is an error of the caller's to act on.
 BundleReader open_bundle(const fs::path& path, const DeviceIdentity& device,
                          const Challenge& challenge, const std::string& only_shape,
                          CaptureRole role) {
-  BundleReader reader(path);
+  BundleReader reader(private_copy(path).get(), path.string());
   try {
     check_recorded_here(reader.bundle().provenance, device);
     check_agreement(reader.bundle(), challenge, only_shape,
@@ -156,6 +180,22 @@ Evaluation evaluate(const Driver& driver, const Challenge& whole, const Evaluate
     capture_options.device = replay.device;
     capture_options.eager = options.eager;
 
+    // Before the contestant's code runs, which could change them in the cache.
+    std::optional<BundleReader> reference, baseline;
+    if (!options.eager) {
+      if (challenge.reference == ReferenceMode::recorded) {
+        progress({"capturing the reference", "", 0});
+        reference.emplace(open_bundle(challenge_bundle(driver, challenge, CaptureRole::reference,
+                                                       options.cache, replay.device),
+                                      device, challenge, replay.only_shape,
+                                      CaptureRole::reference));
+      }
+      progress({"capturing the baseline", "", 0});
+      baseline.emplace(open_bundle(
+          challenge_bundle(driver, challenge, CaptureRole::baseline, options.cache, replay.device),
+          device, challenge, replay.only_shape, CaptureRole::baseline));
+    }
+
     progress({"capturing", "", 0});
     const CaptureOutcome outcome = capture(driver, challenge, capture_options);
     evaluation.submission_sha256 = outcome.sha256;
@@ -170,19 +210,8 @@ Evaluation evaluate(const Driver& driver, const Challenge& whole, const Evaluate
                     fs::copy_options::overwrite_existing);
     }
 
-    std::optional<BundleReader> reference;
-    if (challenge.reference == ReferenceMode::recorded) {
-      progress({"capturing the reference", "", 0});
-      reference.emplace(open_bundle(
-          challenge_bundle(driver, challenge, CaptureRole::reference, options.cache, replay.device),
-          device, challenge, replay.only_shape, CaptureRole::reference));
-    }
-    progress({"capturing the baseline", "", 0});
-    const auto baseline = open_bundle(
-        challenge_bundle(driver, challenge, CaptureRole::baseline, options.cache, replay.device),
-        device, challenge, replay.only_shape, CaptureRole::baseline);
     const BundleReader submission(capture_options.bundle);
-    measure(driver, challenge, reference ? &*reference : nullptr, baseline, submission, replay,
+    measure(driver, challenge, reference ? &*reference : nullptr, *baseline, submission, replay,
             progress, evaluation);
   } catch (const Error& error) {
     if (error.fault() == Fault::usage || error.fault() == Fault::package) throw;

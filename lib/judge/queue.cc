@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "error.h"
+#include "judge/device.h"
 #include "judge/interrupt.h"
 #include "judge/report.h"
 #include "score/score.h"
@@ -21,12 +22,19 @@ bool is_source(const fs::path& path) {
   return path.extension() == ".py" || path.extension() == ".cu";
 }
 
-std::vector<fs::path> waiting_in(const fs::path& from) {
+std::vector<fs::path> waiting_in(const fs::path& from, const ReportLine& line) {
   if (!fs::is_directory(from)) {
     throw Error(Fault::usage, cat(from.string(), ": no folder of submissions"));
   }
   std::vector<fs::path> found;
   for (const auto& item : fs::directory_iterator(from)) {
+    const std::string name = item.path().filename();
+    if (name.starts_with('.')) continue;
+    if (std::any_of(name.begin(), name.end(),
+                    [](unsigned char c) { return c < ' ' || c == 127; })) {
+      line(cat(name, ": left out: its name has a control character; rename it"));
+      continue;
+    }
     const bool file = item.is_regular_file() && is_source(item.path());
     const bool folder = item.is_directory() && !entry_file(item.path()).empty();
     if (file || folder) found.push_back(item.path());
@@ -38,7 +46,7 @@ std::vector<fs::path> waiting_in(const fs::path& from) {
 void enqueue(ResultsDirectory& results, const Challenge& challenge, const fs::path& from,
              const ReportLine& line) {
   const auto present = results.submissions(line);
-  for (const fs::path& path : waiting_in(from)) {
+  for (const fs::path& path : waiting_in(from, line)) {
     check_interrupt();
     const std::string run = is_source(path) ? path.stem() : path.filename();
     try {
@@ -50,14 +58,32 @@ void enqueue(ResultsDirectory& results, const Challenge& challenge, const fs::pa
   }
 }
 
-bool is_judged(const StoredSubmission& submission, const ReportLine& line) {
+// Once per version of the challenge, arch and method. A results directory holds one challenge: a
+// ranking of two says nothing, and neither does one of two states of the same version.
+bool is_judged(const StoredSubmission& submission, const Challenge& challenge,
+               const std::string& arch, const ReportLine& line) {
+  std::optional<Evaluation> latest;
   try {
-    const auto latest = latest_evaluation(submission);
-    return latest && latest->verdict != Verdict::judge_error;
+    latest = latest_evaluation(submission);
   } catch (const Error& error) {
     line(error.what());
     return true;  // a bad file is for a person to look at, not for a second verdict
   }
+  if (!latest) return false;
+  if (latest->challenge != challenge.name) {
+    throw Error(Fault::usage, cat("these are results of challenge ", latest->challenge, ", not of ",
+                                  challenge.name, "; name another results directory"));
+  }
+  if (latest->challenge_version == challenge.version &&
+      latest->challenge_sha256 != challenge.sha256) {
+    throw Error(Fault::usage,
+                cat("challenge ", challenge.name, " was changed since submission ",
+                    submission.identity.number, " was judged, and its version is still ",
+                    challenge.version, "; raise the version, and all are judged again"));
+  }
+  return latest->verdict != Verdict::judge_error &&
+         latest->challenge_version == challenge.version && latest->arch == arch &&
+         latest->method == kMethod;
 }
 
 Evaluation judge_one(const Driver& driver, const Challenge& challenge, const QueueOptions& options,
@@ -87,10 +113,16 @@ std::optional<std::vector<JudgedSubmission>> judge_queue(const Driver& driver,
                                                          const ReportProgress& progress) {
   auto results = ResultsDirectory::lock(options.results);
   if (!results) return std::nullopt;
-  if (!options.from.empty()) enqueue(*results, challenge, options.from, line);
-
+  const std::string arch = identify(driver, options.replay.device).arch;
+  const auto judged_before = [&](const StoredSubmission& submission) {
+    return is_judged(submission, challenge, arch, line);
+  };
+  // Before any is added: a wrong challenge is refused with nothing written.
   auto submissions = results->submissions(line);
-  std::erase_if(submissions, [&](const auto& submission) { return is_judged(submission, line); });
+  std::for_each(submissions.begin(), submissions.end(), judged_before);
+  if (!options.from.empty()) enqueue(*results, challenge, options.from, line);
+  submissions = results->submissions([](const std::string&) {});
+  std::erase_if(submissions, judged_before);
   std::vector<JudgedSubmission> judged;
   for (StoredSubmission& submission : submissions) {
     check_interrupt();
@@ -121,8 +153,8 @@ std::vector<Entry> collect_entries(const ResultsDirectory& results, const Report
     }
   }
   const auto terms = [](const Evaluation& evaluation) {
-    return std::tie(evaluation.challenge, evaluation.challenge_version, evaluation.arch,
-                    evaluation.method);
+    return std::tie(evaluation.challenge, evaluation.challenge_version, evaluation.challenge_sha256,
+                    evaluation.arch, evaluation.method);
   };
   const auto newest = std::max_element(all.begin(), all.end(), [](const Found& a, const Found& b) {
     return a.evaluation.started < b.evaluation.started;

@@ -55,7 +55,7 @@ Field<Pair> arm_field(ArmName arm) {
 
 FieldTable<Pair> pair_table() {
   return FieldTable<Pair>(
-      {required("regime", &Pair::regime, word_text(), "regime of the inputs"),
+      {required("regime", &Pair::regime, line_kind(), "regime of the inputs"),
        required("first", &Pair::first,
                 word_kind<ArmName>(
                     {{"baseline", ArmName::baseline}, {"submission", ArmName::submission}}),
@@ -114,7 +114,7 @@ FieldTable<CheckFailure> failure_table() {
 
 FieldTable<ShapeFacts> shape_facts_table() {
   return FieldTable<ShapeFacts>(
-      {required("name", &ShapeFacts::name, word_text(), "name of the shape or test"),
+      {required("name", &ShapeFacts::name, line_kind(1), "name of the shape or test"),
        required("timed", &ShapeFacts::timed, boolean_kind(), "false for a test"),
        required("replays_per_arm", &ShapeFacts::replays_per_arm, integer_kind(1, 100),
                 "in each pair"),

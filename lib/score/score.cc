@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <tuple>
 
 #include "error.h"
@@ -72,8 +73,12 @@ std::string broken_times(const ShapeFacts& shape) {
     for (const Pair& pair : round.pairs) {
       for (const ArmTimes& arm : pair.arms) {
         if (arm.replays.empty()) return "a pair has no times";
-        const double time = arm.time_ns();
-        if (!std::isfinite(time) || time <= 0) return "a pair has a time that is not above 0";
+        for (const Clocks& clocks : arm.replays) {
+          for (const double time :
+               {clocks.event_ns, clocks.stamp_ns, clocks.host_ns, clocks.supervisor_ns}) {
+            if (!std::isfinite(time) || time <= 0) return "a pair has a time that is not above 0";
+          }
+        }
       }
     }
   }
@@ -106,6 +111,9 @@ Score score(const Evaluation& evaluation) {
   };
   if (evaluation.verdict != Verdict::accepted) {
     not_ranked(cat("the verdict is ", name(evaluation.verdict)));
+  }
+  if (evaluation.method > kMethod) {
+    not_ranked(cat("method ", evaluation.method, " is newer than this kjudge"));
   }
   std::vector<double> speedups;
   std::vector<std::vector<double>> by_round(static_cast<std::size_t>(kRounds));
@@ -141,6 +149,10 @@ Score score(const Evaluation& evaluation) {
     scored.interval = rounds.empty() ? Interval{scored.speedup, scored.speedup} : span_of(rounds);
     scored.below_floor = shape.floor_ns.has_value() && scored.submission_ns < *shape.floor_ns;
     speedups.push_back(scored.speedup);
+  }
+  std::set<std::string> names;
+  for (const ShapeFacts& shape : evaluation.shapes) {
+    if (!names.insert(shape.name).second) not_ranked(cat("shape ", shape.name, " is there twice"));
   }
   if (speedups.empty()) {
     not_ranked("no timed shape");

@@ -62,6 +62,44 @@ class ExitCodes(_kjudge.Case):
         _, err = self.run_kjudge("selftest", status=2)
         self.assertIn("nonsense", err)
 
+    def test_configuration_file_named_by_a_variable(self):
+        self.write("named.toml", '[selftest]\nshape = "x"\n')
+        _, err = self.run_kjudge("selftest", "--challenge", "softmax", status=2,
+                                 KJUDGE_CONFIG=self.path("named.toml"))
+        self.assertIn("shape x", err)
+        _, err = self.run_kjudge("selftest", "--challenge", "softmax", status=2,
+                                 KJUDGE_CONFIG=self.path("none.toml"))
+        self.assertIn("none.toml: no such file", err)
+
+    def test_temporary_folder(self):
+        challenge = self.small_challenge()
+        submission = self.write("right.py", _kjudge.RIGHT)
+        os.mkdir(self.path("relative"))
+        self.run_kjudge("selftest", submission, "--challenge", challenge, "--pairs", "1",
+                        TMPDIR="relative")
+        _, err = self.run_kjudge("selftest", submission, "--challenge", challenge, status=2,
+                                 TMPDIR=self.path("none"))
+        self.assertIn("set TMPDIR", err)
+
+    def test_full_temporary_folder_is_not_the_submissions_fault(self):
+        import subprocess
+        challenge = self.small_challenge()
+        submission = self.write("right.py", _kjudge.RIGHT)
+        os.mkdir(self.path("small"))
+        # In a mount namespace of its own, which goes with the command.
+        script = ("mount -t tmpfs -o size=24k tmpfs small && cd small && TMPDIR=$PWD "
+                  "XDG_CACHE_HOME=%s %s selftest %s --challenge %s --pairs 1 --json" %
+                  (self.path("cache"), _kjudge.BINARY, submission, challenge))
+        self.run_kjudge("selftest", submission, "--challenge", challenge, "--pairs", "1",
+                        XDG_CACHE_HOME=self.path("cache"))  # the baseline and the reference
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script], cwd=self.folder, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment)
+        if not done.stdout:
+            self.skipTest("no mount namespace here: " + done.stderr)
+        self.assertEqual(done.returncode, 5, done.stdout)
+        self.assertIn('"judge_error"', done.stdout)
+        self.assertIn("bytes are left for temporary files", done.stdout)
+
     def test_full_disk(self):
         out = os.open("/dev/full", os.O_WRONLY)
         import subprocess

@@ -103,6 +103,51 @@ class JudgeResumes(_kjudge.Case):
         self.assertIn("ada", out)
         self.assertIn(os.path.relpath(bad, self.folder), err)
 
+    def change_challenge(self, **changes):
+        path = os.path.join(self.challenge, "challenge.json")
+        with open(path) as file:
+            challenge = json.load(file)
+        challenge.update(changes)
+        with open(path, "w") as file:
+            json.dump(challenge, file)
+
+    def test_new_version_is_judged_again_and_ranked(self):
+        self.run_kjudge(*self.arguments)
+        self.change_challenge(title="Changed")
+        _, err = self.run_kjudge(*self.arguments, status=2)
+        self.assertIn("raise the version", err)
+        self.change_challenge(version=2)
+        self.run_kjudge(*self.arguments)
+        self.assertEqual([len(e) for _, e in sorted(self.verdicts().items())], [2, 2, 2, 2])
+        _, err = self.run_kjudge(*self.arguments)
+        self.assertIn("nothing was waiting", err)
+        out, err = self.run_kjudge("rank", "results")
+        self.assertEqual(sorted(line.split()[1] for line in out.splitlines()[1:]),
+                         ["ada", "ben", "cyd"])
+        self.assertNotIn("left out", err)
+
+    def test_results_are_of_one_challenge(self):
+        self.run_kjudge(*self.arguments)
+        self.change_challenge(name="other")
+        self.write("from/eve.py", _kjudge.RIGHT)
+        _, err = self.run_kjudge(*self.arguments, status=2)
+        self.assertIn("these are results of challenge softmax, not of other", err)
+        self.assertEqual(self.verdicts(), self.ALL)
+
+    def test_python_that_is_missing_is_the_judges_fault(self):
+        _, err = self.run_kjudge(*self.arguments, status=5, PATH=self.path("empty"))
+        self.assertIn("python3 could not be started", err)
+        self.run_kjudge(*self.arguments)  # and so nobody's verdict
+        self.assertEqual([e[-1][1] for _, e in sorted(self.verdicts().items())],
+                         ["accepted", "accepted", "accepted", "runtime_error"])
+
+    def test_names_that_are_no_names_are_left_out(self):
+        self.write("from/two\nlines.py", _kjudge.RIGHT)
+        self.write("from/.hidden.py", _kjudge.RIGHT)
+        _, err = self.run_kjudge(*self.arguments)
+        self.assertIn("lines.py: left out: its name has a control character", err)
+        self.assertEqual(self.verdicts(), self.ALL)
+
     def test_refused_at_the_door(self):
         os.symlink("/etc/passwd", self.path("from/dan/secrets"))
         _, err = self.run_kjudge(*self.arguments)

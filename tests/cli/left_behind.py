@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a contestant's process does to files and processes around it ends with it."""
+
+import os
+
+import _kjudge
+
+SLOW = _kjudge.RIGHT.replace("  for (long row", "  for (volatile long i = 0; i < 1000000; ++i) {}\n  for (long row")
+
+REPLACES = """
+import glob, shutil
+for path in glob.glob(%r + "/kjudge/*-baseline-*.kjb"):
+    shutil.copyfile(%r, path)
+"""
+
+DAEMON = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        time.sleep(1000)
+    os._exit(0)
+"""
+
+
+class LeftBehind(_kjudge.Case):
+    def test_replaced_baseline_does_not_count(self):
+        challenge = self.small_challenge()
+        cache = self.path("own-cache")
+        slow = self.write("slow.py", SLOW)
+        self.run_kjudge("capture", slow, "--challenge", challenge, "-o", "slow.kjb",
+                        XDG_CACHE_HOME=cache)
+        self.evaluate(slow, "--challenge", challenge, "--pairs", "1", XDG_CACHE_HOME=cache)
+        forger = self.write("forger.py", REPLACES % (cache, self.path("slow.kjb")) + SLOW)
+        result = self.evaluate(forger, "--challenge", challenge, "--pairs", "1",
+                               XDG_CACHE_HOME=cache)
+        self.assertEqual(result["verdict"], "accepted", result["message"])
+        # Its kernel is some hundred times slower than the true baseline, and as fast as the false.
+        self.assertLess(result["score"]["speedup"], 0.3)
+
+    def test_daemon_ends_with_the_capture(self):
+        submission = self.write("daemon.py", DAEMON + _kjudge.RIGHT)
+        result = self.evaluate(submission, "--challenge", self.small_challenge(), "--pairs", "1")
+        self.assertEqual(result["verdict"], "accepted", result["message"])
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    _kjudge.main()
