@@ -115,7 +115,8 @@ ChosenDevice choose(const DeviceOptions& options, const std::filesystem::path& s
 void set_pairs(ReplayOptions& replay, int pairs) {
   replay.rounds = std::clamp(pairs / kPairsPerRound, 1, kRounds);
   replay.pairs_per_round = pairs / replay.rounds;
-  if (replay.rounds * replay.pairs_per_round != pairs) {
+  constexpr int kAll = kRounds * kPairsPerRound;
+  if (pairs > kPairsPerRound && pairs % (pairs < kAll ? kPairsPerRound : kAll) != 0) {
     throw Error(Fault::usage,
                 cat("--pairs ", pairs, ": expected 1 to 5, or a multiple of 5 up to 30, or of 30"));
   }

@@ -57,8 +57,6 @@ def short_traceback(error):
     if told.stack:
         last = told.stack[-1]
         place = " (%s, line %d, in %s)" % (os.path.basename(last.filename), last.lineno, last.name)
-    elif isinstance(error, SyntaxError) and error.filename:
-        place = " (%s, line %s)" % (os.path.basename(error.filename), error.lineno)
     return "".join(told.format()).rstrip(), place
 
 

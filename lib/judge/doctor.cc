@@ -40,6 +40,12 @@ Finding find_files() {
               "build or install kjudge again; the folder lib/kjudge belongs beside bin"};
     }
   }
+  const fs::path header =
+      library.parent_path().parent_path() / "include" / "kjudge" / "host_kernel.h";
+  if (!fs::exists(header)) {
+    return {State::failure, "kjudge's files", cat(header.string(), " is missing"),
+            "build or install kjudge again; the folder include belongs beside bin"};
+  }
   return {State::good, "kjudge's files", library.string(), ""};
 }
 

@@ -649,6 +649,7 @@ def kernel_fn(state, inputs, outputs):
 
     def test_syntax_error(self):
         outcome = self.fails("runtime_error", "def kernel_fn(:\n", "SyntaxError", "submission.py, line 1")
+        self.assertEqual(outcome.message.count("line 1"), 1)
         self.assertIn("def kernel_fn(:", outcome.traceback)
 
     def test_chained_exceptions_show_only_the_contestants_frames(self):

@@ -71,6 +71,11 @@ class ExitCodes(_kjudge.Case):
                                  KJUDGE_CONFIG=self.path("none.toml"))
         self.assertIn("none.toml: no such file", err)
 
+    def test_pairs_that_make_no_rounds(self):
+        for pairs in ("0", "7", "12", "31", "45"):
+            with self.subTest(pairs):
+                self.run_kjudge("selftest", "--challenge", "softmax", "--pairs", pairs, status=2)
+
     def test_temporary_folder(self):
         challenge = self.small_challenge()
         submission = self.write("right.py", _kjudge.RIGHT)
