@@ -12,14 +12,21 @@ say() { echo "kjudge: $*" >&2; }
 # The CUDA Toolkit first: without it nothing else is worth installing. No GPU is needed.
 require_toolkit() {
   PATH="${CUDA_HOME:-/usr/local/cuda}/bin:$PATH"
-  local root
-  if ! root=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")") || [ "$root" = . ]; then
-    say "nvcc was not found. kjudge is built with the CUDA Toolkit 13.0 (no GPU is needed). On Debian 12:
+  local root version
+  version=$(nvcc --version 2>/dev/null | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
+  if [ -z "$version" ]; then
+    say "nvcc was not found, or does not run. kjudge is built with the CUDA Toolkit 13.0 (no GPU is needed). On Debian 12:
   wget https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64/cuda-keyring_1.1-1_all.deb
   dpkg -i cuda-keyring_1.1-1_all.deb && apt-get update && apt-get install cuda-toolkit-13-0
 If it is installed elsewhere, set CUDA_HOME."
     exit 2
   fi
+  if [ "$version" -lt 13 ]; then
+    say "$(command -v nvcc) is of CUDA $version; kjudge is built with 13.0 or newer. If that is installed
+elsewhere, set CUDA_HOME."
+    exit 2
+  fi
+  root=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")")
   local place
   for place in "$root/extras/CUPTI/include" "$root/include" "$root/targets/x86_64-linux/include"; do
     if [ -e "$place/cupti.h" ]; then

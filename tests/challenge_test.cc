@@ -296,7 +296,8 @@ TEST_CASE("generators make values that the input can hold") {
 
 TEST_CASE("a name tells the dtype where the arch has several") {
   const Folder folder;
-  folder.file("challenge.json", with("\"name\": \"big\", \"arch\": \"sm_*\"", "\"arch\": \"x86_64\""));
+  folder.file("challenge.json",
+              with("\"name\": \"big\", \"arch\": \"sm_*\"", "\"arch\": \"x86_64\""));
   const Challenge challenge = folder.read();
   CHECK(challenge.shapes[0].name == "10x20x5-float32");
   CHECK(challenge.shapes[1].name == "4096x1000x7-float16");
