@@ -13,7 +13,7 @@ say() { echo "kjudge: $*" >&2; }
 require_toolkit() {
   PATH="${CUDA_HOME:-/usr/local/cuda}/bin:$PATH"
   local root version
-  version=$(nvcc --version 2>/dev/null | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
+  version=$(nvcc --version 2>/dev/null | sed -n 's/.*release \([0-9]*\)\..*/\1/p' || true)
   if [ -z "$version" ]; then
     say "nvcc was not found, or does not run. kjudge is built with the CUDA Toolkit 13.0 (no GPU is needed). On Debian 12:
   wget https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64/cuda-keyring_1.1-1_all.deb
