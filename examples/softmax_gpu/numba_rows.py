@@ -4,7 +4,7 @@
 import numpy
 import torch
 
-if not hasattr(numpy, "row_stack"):  # gone since numpy 2.5; numba 0.6x names it
+if not hasattr(numpy, "row_stack"):  # numpy 2.5.2 has none, and numba asks for it
     numpy.row_stack = numpy.vstack
 import numba  # noqa: E402
 from numba import cuda

@@ -2,37 +2,31 @@
 """Runs programs as torch does, without kjudge: eager.py FOLDER RUNS NAME...
 
 Writes FOLDER/NAME.x.in and FOLDER/NAME.y.eager, RUNS tensors each, and prints JSON: by name the
-elements in and out and the time of the program's graph, launched on hot caches behind a kernel that
-holds the stream, so that nothing of the host is in it.
+elements in and out and the time of the program's graph.
 """
 
 import json
+import os
 import sys
 
 import torch
 
 import programs
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from _graph import graph_ns  # noqa: E402
 
-def graph_ns(function, x, y, launches=30):
+
+def program_ns(function, x, y):
     stream = torch.cuda.Stream()
+
+    def launch():
+        y.copy_(function(x).reshape(-1))
+
     with torch.cuda.stream(stream):
         for _ in range(3):
-            y.copy_(function(x).reshape(-1))
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=stream):
-        y.copy_(function(x).reshape(-1))
-    times = []
-    for _ in range(launches):
-        before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        torch.cuda._sleep(400000)
-        before.record()
-        graph.replay()
-        after.record()
-        after.synchronize()
-        times.append(before.elapsed_time(after) * 1e6)
-    return sorted(times)[launches // 2]
+            launch()
+    return graph_ns(launch, stream)
 
 
 def main(folder, runs, names):
@@ -48,7 +42,7 @@ def main(folder, runs, names):
                 y = function(x).reshape(-1).float().contiguous()
                 into.write(x.cpu().numpy().tobytes())
                 out.write(y.cpu().numpy().tobytes())
-        told[name] = {"n": size, "m": y.numel(), "native_ns": graph_ns(function, x, y)}
+        told[name] = {"n": size, "m": y.numel(), "native_ns": program_ns(function, x, y)}
         function = None
         torch.cuda.empty_cache()
     print(json.dumps(told))

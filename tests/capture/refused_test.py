@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each rule of lib/record/rules.h: a submission that is right but for the one thing."""
+
+import _capture
+from _capture import CaptureTest, PRELUDE, shape
+
+
+class Refused(CaptureTest):
+    LAUNCH = 'kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)\n'
+
+    OWN_CAPTURE = """
+def own_capture(stream):
+    graph, handle = ctypes.c_void_p(), ctypes.c_void_p(stream.handle)
+    driver.call("cuStreamBeginCapture_v2", handle, ctypes.c_int(2))
+    driver.call("cuStreamEndCapture", handle, ctypes.byref(graph))
+"""
+
+    def test_host_node(self):
+        self.refused("host_node", self.LAUNCH + """
+driver.current_stream().launch_host_function(lambda: None)
+""", "shape small: node 1", "a host function")
+
+    def test_child_graph(self):
+        self.refused("child_graph", self.LAUNCH + """
+driver.call("cuGraphLaunch", ctypes.c_void_p(state[0]),
+            ctypes.c_void_p(driver.current_stream().handle))
+""", "a child graph", prepare="make_graph()", helpers="""
+def make_graph():
+    graph, made, node = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+    driver.call("cuGraphCreate", ctypes.byref(graph), ctypes.c_uint(0))
+    driver.call("cuGraphAddEmptyNode", ctypes.byref(node), graph, None, ctypes.c_size_t(0))
+    driver.call("cuGraphInstantiateWithFlags", ctypes.byref(made), graph, ctypes.c_uint64(0))
+    return (made.value,)
+""")
+
+    def test_host_memory_copy(self):
+        self.refused("host_memory_copy", self.LAUNCH + """
+driver.copy(outputs.y, state)
+""", "node 1, copy: source", prepare="driver.HostMemory(ctx.shapes[0].n * 4)")
+        self.refused("host_memory_copy", self.LAUNCH + """
+driver.copy(state, outputs.y)
+""", "node 1, copy: destination", prepare="bytearray(ctx.shapes[0].n * 4)")
+
+    def test_host_pointer_in_arguments(self):
+        self.refused("host_pointer", """
+kernels["add"].launch(4, 1, outputs.y, inputs.x, state.address, inputs.n)
+""", "kernel add: argument 2", "cuMemHostAlloc", prepare="driver.HostMemory(ctx.shapes[0].n * 4)")
+        self.refused("host_pointer", """
+kernels["add"].launch(4, 1, outputs.y, inputs.x, ctypes.addressof(state), inputs.n)
+""", "kernel add: argument 2", prepare="(ctypes.c_float * ctx.shapes[0].n)()")
+
+    def test_host_pointer_in_reached_memory(self):
+        self.refused("host_pointer", """
+kernels["scale_by_table"].launch(4, 1, state[0], 2.0, inputs.n)
+kernels["scale"].launch(4, 1, outputs.y, state[1], 1.0, inputs.n)
+""", "holds a pointer into host memory", prepare="make(ctx)", helpers="""
+def make(ctx):
+    pinned, target = driver.HostMemory(ctx.shapes[0].n * 4), driver.empty(ctx.shapes[0].n)
+    return driver.array([target.address, pinned.address], "int64"), target, pinned
+""")
+
+    def test_module_global_pointer(self):
+        self.refused("module_global_pointer", """
+kernels["add"].launch(4, 1, outputs.y, inputs.x, kernels.variable("factors"), inputs.n)
+""", "argument 2", "factors", shapes=[shape(n=4)])
+
+    def test_module_variable_changed(self):
+        self.refused("module_variable_changed", """
+kernels["count_launches"].launch(4, 1, outputs.y, inputs.n)
+""", "module variable launches")
+        self.refused("module_variable_changed", self.LAUNCH, "module variable factors",
+                     prepare='kernels.variable("factors").copy_from(b"abcd" * 4) and None')
+
+    def test_outside_launch(self):
+        outcome = self.refused("outside_launch", self.LAUNCH + """
+kernels["scale"].launch(4, 1, state[1], state[1], 1.0, 4, stream=state[0])
+""", "1 launch", "kernel scale", prepare="driver.Stream(), driver.zeros(4)")
+        self.assertEqual(outcome.traceback, "")
+
+    def test_outside_launch_on_the_default_stream(self):
+        self.refused("outside_launch", """
+kernels["scale"].launch(4, 1, outputs.y, inputs.x, 1.0, inputs.n, stream=driver.default_stream())
+""", "kernel scale")
+
+    def test_outside_launch_by_another_thread(self):
+        self.refused("outside_launch", self.LAUNCH + """
+def work():
+    kernels["scale"].launch(1, 1, state[1], state[1], 1.0, 4, stream=state[0])
+t = threading.Thread(target=work); t.start(); t.join()
+""", prepare="driver.Stream(), driver.zeros(4)")
+
+    def test_own_capture(self):
+        self.refused("own_capture", self.LAUNCH + """
+own_capture(state)
+""", "shape small: kernel_fn begins or ends a stream capture", "torch.compile",
+                     prepare="driver.Stream()", helpers=self.OWN_CAPTURE)
+
+    def test_own_capture_only_while_captured(self):
+        self.refused("own_capture", self.LAUNCH + """
+state[1].append(1)
+if len(state[1]) == 3: own_capture(state[0])
+""", "shape small: kernel_fn begins", prepare="driver.Stream(), []", helpers=self.OWN_CAPTURE)
+
+    def test_own_capture_before_kernel_fn(self):
+        self.refused("own_capture", self.LAUNCH, "prepare, or the import, begins", "torch.cuda.graph",
+                     prepare="own_capture(driver.Stream())", helpers=self.OWN_CAPTURE)
+        self.refused("own_capture", self.LAUNCH, "prepare, or the import, begins",
+                     helpers=self.OWN_CAPTURE + "own_capture(driver.Stream())\n", eager=True)
+
+    ATTRIBUTES = """
+c = ctypes
+class Window(c.Structure):
+    _fields_ = [("address", c.c_void_p), ("bytes", c.c_size_t), ("ratio", c.c_float),
+                ("hit", c.c_int), ("miss", c.c_int)]
+class Value(c.Union):
+    _fields_ = [("pad", c.c_char * 64), ("window", Window), ("updatable", c.c_int)]
+class Attribute(c.Structure):
+    _fields_ = [("id", c.c_int), ("pad", c.c_int), ("value", Value)]
+class Config(c.Structure):
+    _fields_ = [("grid", c.c_uint * 3), ("block", c.c_uint * 3), ("shared", c.c_uint),
+                ("stream", c.c_void_p), ("attributes", c.c_void_p), ("count", c.c_uint)]
+
+def window(array):
+    return Window(array.address, array.nbytes, 1.0, 2, 1)
+
+def launch_with(attribute, y, x, factor, n):
+    values = [c.c_uint64(y.address), c.c_uint64(x.address), c.c_float(factor), c.c_int64(n)]
+    pointers = (c.c_void_p * 4)(*[c.addressof(value) for value in values])
+    config = Config((4, 1, 1), (1, 1, 1), 0, driver.current_stream().handle,
+                    c.addressof(attribute), 1)
+    driver.call("cuLaunchKernelEx", c.byref(config), c.c_void_p(kernels["scale"].handle), pointers,
+                None)
+"""
+
+    def test_access_policy_window(self):
+        self.refused("access_policy_window", """
+launch_with(Attribute(1, 0, Value(window=window(inputs.x))), outputs.y, inputs.x, 1.0, inputs.n)
+""", "node 0: kernel scale", "4000 bytes", helpers=self.ATTRIBUTES)
+
+    def test_access_policy_window_of_the_stream(self):
+        self.refused("access_policy_window", """
+driver.call("cuStreamSetAttribute", c.c_void_p(driver.current_stream().handle), c.c_int(1),
+            c.byref(Value(window=window(inputs.x))))
+""" + self.LAUNCH, "node 0: kernel scale", helpers=self.ATTRIBUTES)
+
+    def test_no_access_policy_window(self):
+        self.accepted(PRELUDE + self.ATTRIBUTES + """
+def kernel_fn(state, inputs, outputs):
+    launch_with(Attribute(1, 0, Value()), outputs.y, inputs.x, inputs.factor, inputs.n)
+""").dump()
+
+    def test_device_updatable(self):
+        self.refused("device_updatable", """
+launch_with(Attribute(13, 0, Value(updatable=1)), outputs.y, inputs.x, 1.0, inputs.n)
+""", "node 0: kernel scale", helpers=self.ATTRIBUTES)
+
+    def test_torch_rng_while_captured(self):
+        outcome = self.refused("torch_rng", self.LAUNCH + """
+state.append(1)
+if len(state) == 3:
+    raise RuntimeError("Cannot call CUDAGeneratorImpl::current_seed during CUDA graph capture.")
+""", "shape small", "current_seed", "draw random numbers in prepare", prepare="[]")
+        self.assertIn("in kernel_fn", outcome.traceback)
+
+    def test_unjoined(self):
+        self.refused("unjoined", """
+state[0].wait(driver.Event().record())
+kernels["scale"].launch(4, 1, state[1], inputs.x, 1.0, inputs.n, stream=state[0])
+""" + self.LAUNCH, prepare="driver.Stream(), driver.empty(ctx.shapes[0].n)")
+
+    def test_synchronization(self):
+        outcome = self.refused("capture_invalidated", self.LAUNCH +
+                               "driver.current_stream().synchronize()\n")
+        self.assertIn("submission.py", outcome.traceback)
+        self.assertNotIn("driver.py", outcome.traceback)
+
+    def test_outside_arena(self):
+        self.refused("outside_arena", """
+kernels["add"].launch(4, 1, outputs.y, inputs.x, state, inputs.n)
+""", "argument 2", prepare="hidden(ctx.shapes[0].n * 4)", helpers="""
+def hidden(size):
+    # A lookup that the recorder does not stand in.
+    c = ctypes
+    libc = c.CDLL(None)
+    libc.dlvsym.restype = c.c_void_p
+    dlsym = c.CFUNCTYPE(c.c_void_p, c.c_void_p, c.c_char_p)(
+        libc.dlvsym(c.c_void_p(0), b"dlsym", b"GLIBC_2.34"))
+    library = c.CDLL(os.environ["KJUDGE_DRIVER_LIBRARY"])
+    real = c.CFUNCTYPE(c.c_int, c.POINTER(c.c_uint64), c.c_size_t)(
+        dlsym(library._handle, b"cuMemAlloc_v2"))
+    address = c.c_uint64()
+    assert real(c.byref(address), size) == 0
+    assert address.value >> 32 != 0x2d1b
+    return address.value
+""")
+
+    def test_memory_freed_between_shapes(self):
+        self.refused("freed_memory", """
+if inputs.shape == "b" and state.get("a") is not None:
+    state["a"] = None   # eager call of the second shape: nothing is held back
+if inputs.shape == "small":
+    state.setdefault("a", driver.empty(inputs.n))
+    kernels["scale"].launch(4, 1, state["a"], inputs.x, 1.0, inputs.n)
+""" + self.LAUNCH, "shape small: node 0, kernel scale: argument 0", "cuMemAlloc",
+                     prepare="{}", shapes=[shape(), shape("b", 5)])
+
+    def test_writes_input(self):
+        self.refused("writes_input", self.LAUNCH + """
+kernels["scale"].launch(4, 1, inputs.x, inputs.x, 3.0, inputs.n)
+""", "shape small", "input x")
+
+    def test_stale_argument(self):
+        self.refused("stale_argument", """
+state.setdefault("x", inputs.x)
+kernels["scale"].launch(4, 1, outputs.y, state["x"], inputs.factor, inputs.n)
+""", "shape b: node 0, kernel scale: argument 1 points into x of shape small", prepare="{}",
+                     shapes=[shape(), shape("b", 5)])
+
+    def test_returned_input(self):
+        self.refused("returned_input", "return inputs.x\n", "returned output y is an input")
+
+    def test_returned_output_larger_than_its_memory(self):
+        self.refused("outside_arena", """
+return driver.Array(state.address + 4, inputs.n, "float32", state)
+""", "returned output y of 4000 bytes at byte 4", prepare="driver.empty(ctx.shapes[0].dims['n'])")
+
+    def test_outputs_overlap(self):
+        two = shape()
+        two["outputs"].append(dict(two["outputs"][0], name="z"))
+        self.refused("outputs_overlap", """
+y = driver.empty(inputs.n)
+kernels["scale"].launch(4, 1, y, inputs.x, inputs.factor, inputs.n)
+return y, y
+""", "z overlaps y", shapes=[two])
+
+
+if __name__ == "__main__":
+    _capture.main()
