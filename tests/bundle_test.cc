@@ -424,7 +424,7 @@ TEST_CASE("bundle: what is no regular file is refused, without waiting for it") 
 // A bundle of each version ever released, as that version wrote it. KJUDGE_WRITE_GOLDEN=1 makes the
 // newest one anew, while that version is not released.
 TEST_CASE("bundle: golden files stay readable") {
-  const auto golden = fs::path(__FILE__).parent_path() / "golden" / "bundle-v1";
+  const auto golden = fs::path(KJUDGE_TEST_FOLDER) / "golden" / "bundle-v1";
   if (std::getenv("KJUDGE_WRITE_GOLDEN") != nullptr) {
     fs::create_directories(golden);
     write_bundle(golden / "rich.kjb", rich_bundle(), fill_one_page);

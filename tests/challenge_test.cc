@@ -393,7 +393,7 @@ TEST_CASE("input keys differ by every part, and no two lists of parts are confus
 
 TEST_CASE("the challenges that ship are right") {
   int read = 0;
-  const auto packages = fs::path(__FILE__).parent_path().parent_path() / "packages";
+  const auto packages = fs::path(KJUDGE_TEST_FOLDER).parent_path() / "packages";
   for (const auto& entry : fs::directory_iterator(packages)) {
     if (!entry.is_directory()) continue;
     CAPTURE(entry.path().string());
@@ -404,7 +404,7 @@ TEST_CASE("the challenges that ship are right") {
 }
 
 TEST_CASE("the manual page of the format has every field of the code") {
-  const auto page = fs::path(__FILE__).parent_path().parent_path() / "man" / "kjudge-challenge.5";
+  const auto page = fs::path(KJUDGE_TEST_FOLDER).parent_path() / "man" / "kjudge-challenge.5";
   const std::string text = read_file(page);
   std::set<std::string> names;
   json_faults::collect_fields(challenge_table().schema(), names);

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path kTests = fs::path(__FILE__).parent_path();
+const fs::path kTests = KJUDGE_TEST_FOLDER;
 
 Evaluation accepted() {
   ShapeFacts big = evaluations::shape(

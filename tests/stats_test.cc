@@ -32,7 +32,7 @@ struct ReferenceFile {
 };
 
 ReferenceFile read_reference() {
-  const auto path = std::filesystem::path(__FILE__).parent_path() / "stats_reference.json";
+  const auto path = std::filesystem::path(KJUDGE_TEST_FOLDER) / "stats_reference.json";
   const auto numbers = list_kind(number_kind());
   const FieldTable<ReferenceFile> table(
       {format_field<ReferenceFile>("kjudge-stats-reference/1"),
