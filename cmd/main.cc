@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
           add_doctor, add_profile, add_replay_once, add_worker}) {
       add(app, status);
     }
+    refuse_empty_values(app);
     note_interrupts();
     app.parse(argc, argv);
   } catch (...) {

@@ -92,6 +92,16 @@ void set_up(CLI::App& app) {
       "error, 6 I/O, 75 try later, 130 interrupted.");
 }
 
+void refuse_empty_values(CLI::App& app) {
+  const CLI::Validator not_empty([](std::string& value) { return value.empty() ? "is empty" : ""; },
+                                 "");
+  for (CLI::App* command : app.get_subcommands({})) {
+    for (CLI::Option* option : command->get_options()) {
+      if (option->get_expected_max() > 0) option->check(not_empty);
+    }
+  }
+}
+
 void add_device_options(CLI::App& command, DeviceOptions& options) {
   command
       .add_option("--challenge", options.challenge,

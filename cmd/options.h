@@ -13,6 +13,9 @@ namespace kjudge {
 
 // Version, configuration file, help: what concerns all of the program.
 void set_up(CLI::App& app);
+// To be called when all commands are there: "" is no value of any option, but mostly a shell's
+// variable that is not set, and would stand for the default.
+void refuse_empty_values(CLI::App& app);
 
 // A subcommand with --json, whose values live as long as its callback.
 template <class Options>

@@ -3,11 +3,13 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <system_error>
 
@@ -20,6 +22,36 @@ void Fd::reset(int fd) {
   fd_ = fd;
 }
 
+namespace {
+
+// The directory, locked, unless its owner lives, or it is none of this user's.
+Fd lock_directory(const std::filesystem::path& path) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  if (!fd.valid() || ::fstat(fd.get(), &status) != 0 || status.st_uid != ::geteuid() ||
+      ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    return Fd();
+  }
+  return fd;
+}
+
+// A directory is without its lock for a moment after it is made: only older ones are left behind.
+void remove_left_behind(const std::filesystem::path& folder, std::string_view prefix) {
+  namespace fs = std::filesystem;
+  constexpr auto kYoung = std::chrono::minutes(1);
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename();
+    if (name.size() != prefix.size() + 7 || !name.starts_with(cat(prefix, "."))) continue;
+    std::error_code gone;
+    const auto written = fs::last_write_time(at->path(), gone);
+    if (gone || fs::file_time_type::clock::now() - written < kYoung) continue;
+    if (const Fd lock = lock_directory(at->path()); lock.valid()) fs::remove_all(at->path(), gone);
+  }
+}
+
+}  // namespace
+
 TempDir::TempDir(std::string_view prefix) {
   std::error_code error;
   const std::filesystem::path given = std::filesystem::temp_directory_path(error);
@@ -29,9 +61,12 @@ TempDir::TempDir(std::string_view prefix) {
                                   ": no folder for temporary files; set TMPDIR to one"));
   }
   // Absolute: it is handed to processes that run elsewhere.
-  std::string pattern = (std::filesystem::absolute(given) / cat(prefix, ".XXXXXX")).string();
+  const std::filesystem::path folder = std::filesystem::absolute(given);
+  remove_left_behind(folder, prefix);
+  std::string pattern = (folder / cat(prefix, ".XXXXXX")).string();
   if (::mkdtemp(pattern.data()) == nullptr) throw_errno(pattern);
   path_ = pattern;
+  lock_ = lock_directory(path_);
 }
 
 TempDir::~TempDir() {

@@ -31,19 +31,20 @@ class Fd {
   int fd_ = -1;
 };
 
-// A directory of its own under TMPDIR, removed with all it holds when this goes.
+// A directory of its own under TMPDIR, removed with all it holds when this goes. What a killed
+// process of this user left there under the same prefix is removed when the next one is made.
 class TempDir {
  public:
   explicit TempDir(std::string_view prefix = "kjudge");
-  TempDir(TempDir&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  TempDir(TempDir&&) = default;
   TempDir& operator=(TempDir&&) = delete;
   ~TempDir();
 
   const std::filesystem::path& path() const { return path_; }
-  void keep() { path_.clear(); }
 
  private:
   std::filesystem::path path_;
+  Fd lock_;  // flock of the directory: free when its owner is gone
 };
 
 // The whole file; Fault::host when it cannot be read, Fault::malformed over `limit_bytes`.

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include "error.h"
@@ -16,7 +17,23 @@
 
 namespace kjudge {
 
-DeviceLock::DeviceLock(const std::string& device, const std::function<void()>& waiting) {
+namespace {
+
+// A connection is never taken; the kernel tells who listens.
+std::optional<DeviceLock::Holder> ask_holder(const sockaddr* where, socklen_t length) {
+  const Fd asking(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  if (!asking.valid() || ::connect(asking.get(), where, length) != 0 ||
+      ::getsockopt(asking.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+    return std::nullopt;
+  }
+  return DeviceLock::Holder{peer.pid, peer.uid};
+}
+
+}  // namespace
+
+DeviceLock::DeviceLock(const std::string& device, const Waiting& waiting) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   // sun_path[0] stays 0: that makes the name abstract. Hashed, for device names have any length.
@@ -27,17 +44,25 @@ DeviceLock::DeviceLock(const std::string& device, const std::function<void()>& w
 
   socket_.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket_.valid()) throw_errno("device lock");
-  while (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+  const auto* where = reinterpret_cast<const sockaddr*>(&address);
+  std::optional<Holder> holder;
+  while (::bind(socket_.get(), where, length) != 0) {
     if (errno != EADDRINUSE) throw_errno("device lock");
-    if (waiting) waiting();
+    if (!holder) holder = ask_holder(where, length);
+    if (waiting) waiting(holder);
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
+  if (::listen(socket_.get(), SOMAXCONN) != 0) throw_errno("device lock");
 }
 
 DeviceLock lock_device(const DeviceIdentity& device, int number, const ReportProgress& progress) {
-  return DeviceLock(cat(device.driver, " ", number, " ", device.name), [&] {
-    progress({"waiting for another kjudge on this device", "", 0});
-  });
+  return DeviceLock(cat(device.driver, " ", number, " ", device.name),
+                    [&](const std::optional<DeviceLock::Holder>& holder) {
+                      const std::string who =
+                          holder ? cat("process ", holder->pid, " of user ", holder->uid)
+                                 : "another kjudge";
+                      progress({cat("waiting for ", who, ", which has this device"), "", 0});
+                    });
 }
 
 }  // namespace kjudge

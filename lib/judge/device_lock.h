@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "file.h"
@@ -15,9 +16,16 @@ namespace kjudge {
 // and the kernel frees it however the holder ends.
 class DeviceLock {
  public:
+  struct Holder {
+    int pid;
+    unsigned uid;
+  };
+  // Told who has the device, where that is known.
+  using Waiting = std::function<void(const std::optional<Holder>&)>;
+
   // Waits while another process has the device named `device`; `waiting` is called about five times
   // a second meanwhile and may throw.
-  DeviceLock(const std::string& device, const std::function<void()>& waiting);
+  DeviceLock(const std::string& device, const Waiting& waiting);
 
  private:
   Fd socket_;

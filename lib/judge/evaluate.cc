@@ -113,6 +113,19 @@ BundleReader open_bundle(const fs::path& path, const DeviceIdentity& device,
   return reader;
 }
 
+// Measures, and notes which recordings it was.
+void replay_into(Evaluation& evaluation, const Driver& driver, const Challenge& challenge,
+                 const BundleReader* reference, const BundleReader& baseline,
+                 const BundleReader& submission, const ReplayOptions& replay,
+                 const ReportProgress& progress) {
+  if (reference != nullptr) {
+    evaluation.reference_sha256 = sha256_of_file(reference->fd(), "the reference's bundle");
+  }
+  evaluation.baseline_sha256 = sha256_of_file(baseline.fd(), "the baseline's bundle");
+  evaluation.bundle_sha256 = sha256_of_file(submission.fd(), "the submission's bundle");
+  measure(driver, challenge, reference, baseline, submission, replay, progress, evaluation);
+}
+
 ReportProgress interruptible(const ReportProgress& report) {
   return [report](const Progress& now) {
     check_interrupt();
@@ -211,8 +224,8 @@ Evaluation evaluate(const Driver& driver, const Challenge& whole, const Evaluate
     }
 
     const BundleReader submission(capture_options.bundle);
-    measure(driver, challenge, reference ? &*reference : nullptr, *baseline, submission, replay,
-            progress, evaluation);
+    replay_into(evaluation, driver, challenge, reference ? &*reference : nullptr, *baseline,
+                submission, replay, progress);
   } catch (const Error& error) {
     if (error.fault() == Fault::usage || error.fault() == Fault::package) throw;
     judge_error(evaluation, error.what());
@@ -244,11 +257,11 @@ Evaluation replay_bundles(const Driver& driver, const Challenge& whole,
 
   ReplayOptions replay = options;
   Evaluation evaluation = begin_evaluation(device, challenge, bundles.submission.string(), replay);
-  evaluation.submission_sha256 = sha256_hex(read_file(bundles.submission, std::size_t{1} << 40));
+  evaluation.submission_sha256 = sha256_of_file(submission.fd(), bundles.submission.native());
   evaluation.peak_bytes = submission.bundle().provenance.peak_bytes;
   try {
-    measure(driver, challenge, reference ? &*reference : nullptr, baseline, submission, replay,
-            progress, evaluation);
+    replay_into(evaluation, driver, challenge, reference ? &*reference : nullptr, baseline,
+                submission, replay, progress);
   } catch (const Error& error) {
     judge_error(evaluation, error.what());
   }

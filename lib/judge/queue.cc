@@ -35,9 +35,23 @@ std::vector<fs::path> waiting_in(const fs::path& from, const ReportLine& line) {
       line(cat(name, ": left out: its name has a control character; rename it"));
       continue;
     }
-    const bool file = item.is_regular_file() && is_source(item.path());
-    const bool folder = item.is_directory() && !entry_file(item.path()).empty();
-    if (file || folder) found.push_back(item.path());
+    std::string_view why_not;
+    std::error_code error;  // of a link in a circle, say: no folder and no file
+    if (item.is_directory(error)) {
+      if (entry_file(item.path()).empty()) {
+        why_not = "a folder without submission.py or submission.cu at its root";
+      }
+    } else if (!item.is_regular_file(error)) {
+      why_not =
+          item.is_symlink(error) ? "a link to nothing that can be read" : "not a file or folder";
+    } else if (!is_source(item.path())) {
+      why_not = "neither a .py or .cu file nor a folder";
+    }
+    if (why_not.empty()) {
+      found.push_back(item.path());
+    } else {
+      line(cat(name, ": left out: ", why_not));
+    }
   }
   std::sort(found.begin(), found.end());
   return found;

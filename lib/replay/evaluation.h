@@ -95,6 +95,8 @@ struct Evaluation {
   std::string challenge_sha256;
   std::string submission;  // path or name as handed in
   std::string submission_sha256;
+  // Of the recordings that were replayed; absent where none was.
+  std::optional<std::string> baseline_sha256, reference_sha256, bundle_sha256;
   int method = kMethod;
   std::string kjudge_version;
   std::string driver;  // "host 1.0", "cuda 13.0"

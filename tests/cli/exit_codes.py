@@ -26,6 +26,7 @@ class ExitCodes(_kjudge.Case):
                           ["selftest", "--driver", "vulkan"], ["selftest", "no-such-file.py"],
                           ["selftest", "--challenge", "no-such-challenge"],
                           ["selftest", "--shape", "no-such-shape"], ["selftest", "--device", "7"],
+                          ["selftest", ""], ["selftest", "--shape", ""], ["score", ""],
                           ["show", "42"], ["rank", "no-such-folder"],
                           ["judge", "results", "--from", "no-such-folder", "--unsafe"]):
             with self.subTest(arguments):

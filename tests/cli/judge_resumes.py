@@ -144,8 +144,19 @@ class JudgeResumes(_kjudge.Case):
     def test_names_that_are_no_names_are_left_out(self):
         self.write("from/two\nlines.py", _kjudge.RIGHT)
         self.write("from/.hidden.py", _kjudge.RIGHT)
+        os.symlink("nothing", self.path("from/dangling.py"))
+        os.symlink("circle.py", self.path("from/circle.py"))
+        os.mkfifo(self.path("from/fifo.py"))
+        os.mkdir(self.path("from/no_entry"))
+        self.write("from/notes.txt", "")
         _, err = self.run_kjudge(*self.arguments)
-        self.assertIn("lines.py: left out: its name has a control character", err)
+        for name, why in (("lines.py", "its name has a control character"),
+                          ("dangling.py", "a link to nothing that can be read"),
+                          ("circle.py", "a link to nothing that can be read"),
+                          ("fifo.py", "not a file or folder"),
+                          ("no_entry", "a folder without submission.py or submission.cu"),
+                          ("notes.txt", "neither a .py or .cu file nor a folder")):
+            self.assertIn("%s: left out: %s" % (name, why), err)
         self.assertEqual(self.verdicts(), self.ALL)
 
     def test_refused_at_the_door(self):
