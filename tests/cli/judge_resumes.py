@@ -12,13 +12,16 @@ class JudgeResumes(_kjudge.Case):
     def setUp(self):
         super().setUp()
         self.challenge = self.small_challenge()
-        for run in ("ada", "ben", "cyd"):
-            self.write("from/%s.py" % run, _kjudge.RIGHT + "# %s\n" % run)
+        self.hand_in("ada")
         self.write("from/dan/submission.py", "raise ValueError('no')\n")
         self.write("from/dan/notes.txt", "\n")
         self.write("from/readme.txt", "not a submission\n")
         self.arguments = ("judge", "results", "--from", "from", "--challenge", self.challenge,
                           "--unsafe")
+
+    def hand_in(self, *runs):
+        for run in runs:
+            self.write("from/%s.py" % run, _kjudge.RIGHT + "# %s\n" % run)
 
     def verdicts(self):
         """{number: [(run, verdict), ...]} of what lies in the results directory."""
@@ -37,15 +40,17 @@ class JudgeResumes(_kjudge.Case):
                         found[int(number)].append((run, json.load(file)["verdict"]))
         return found
 
-    ALL = {1: [("ada", "accepted")], 2: [("ben", "accepted")], 3: [("cyd", "accepted")],
-           4: [("dan", "runtime_error")]}
+    ALL = {1: [("ada", "accepted")], 2: [("dan", "runtime_error")]}
+    FOUR = {1: [("ada", "accepted")], 2: [("ben", "accepted")], 3: [("cyd", "accepted")],
+            4: [("dan", "runtime_error")]}
 
     def test_judges_a_folder_once(self):
+        self.hand_in("ben", "cyd")
         out, _ = self.run_kjudge(*self.arguments, "--json")
         self.assertEqual([(j["number"], j["run"], j["verdict"]) for j in json.loads(out)["judged"]],
                          [(1, "ada", "accepted"), (2, "ben", "accepted"), (3, "cyd", "accepted"),
                           (4, "dan", "runtime_error")])
-        self.assertEqual(self.verdicts(), self.ALL)
+        self.assertEqual(self.verdicts(), self.FOUR)
         evaluation = self.path("results/submissions/1/evaluations/1")
         self.assertEqual(sorted(os.listdir(evaluation)), ["bundle.kjb", "log.txt", "result.json"])
         self.assertEqual(sorted(os.listdir(self.path("results/submissions/4/files"))),
@@ -54,7 +59,7 @@ class JudgeResumes(_kjudge.Case):
         out, err = self.run_kjudge(*self.arguments)
         self.assertIn("nothing was waiting", err)
         self.assertEqual(os.stat(evaluation).st_mtime_ns, before)
-        self.assertEqual(self.verdicts(), self.ALL)
+        self.assertEqual(self.verdicts(), self.FOUR)
         self.assert_nothing_left()
 
         out, _ = self.run_kjudge("rank", "results")
@@ -64,6 +69,7 @@ class JudgeResumes(_kjudge.Case):
         self.assertIn("ValueError: no", out)
 
     def test_killed_at_any_time(self):
+        self.hand_in("ben", "cyd")
         start = time.monotonic()
         self.run_kjudge(*self.arguments)
         whole = time.monotonic() - start
@@ -80,7 +86,7 @@ class JudgeResumes(_kjudge.Case):
                 self.assertLessEqual(len(evaluations), 1, number)
         self.wait_for(lambda: not self.processes(), "end of all processes", seconds=10)
         self.run_kjudge(*self.arguments)
-        self.assertEqual(self.verdicts(), self.ALL)
+        self.assertEqual(self.verdicts(), self.FOUR)
         for folder, folders, files in os.walk(self.path("results")):
             for name in folders + files:
                 self.assertFalse(name.startswith(".new-") or ".tmp." in name, (folder, name))
@@ -94,6 +100,7 @@ class JudgeResumes(_kjudge.Case):
         self.assertEqual(first.returncode, 0)
 
     def test_bad_result_is_skipped_and_told(self):
+        self.hand_in("ben")
         self.run_kjudge(*self.arguments)
         bad = self.path("results/submissions/2/evaluations/1/result.json")
         with open(bad, "w") as file:
@@ -118,12 +125,11 @@ class JudgeResumes(_kjudge.Case):
         self.assertIn("raise the version", err)
         self.change_challenge(version=2)
         self.run_kjudge(*self.arguments)
-        self.assertEqual([len(e) for _, e in sorted(self.verdicts().items())], [2, 2, 2, 2])
+        self.assertEqual([len(e) for _, e in sorted(self.verdicts().items())], [2, 2])
         _, err = self.run_kjudge(*self.arguments)
         self.assertIn("nothing was waiting", err)
         out, err = self.run_kjudge("rank", "results")
-        self.assertEqual(sorted(line.split()[1] for line in out.splitlines()[1:]),
-                         ["ada", "ben", "cyd"])
+        self.assertEqual([line.split()[1] for line in out.splitlines()[1:]], ["ada"])
         self.assertNotIn("left out", err)
 
     def test_results_are_of_one_challenge(self):
@@ -139,7 +145,7 @@ class JudgeResumes(_kjudge.Case):
         self.assertIn("python3 could not be started", err)
         self.run_kjudge(*self.arguments)  # and so nobody's verdict
         self.assertEqual([e[-1][1] for _, e in sorted(self.verdicts().items())],
-                         ["accepted", "accepted", "accepted", "runtime_error"])
+                         ["accepted", "runtime_error"])
 
     def test_names_that_are_no_names_are_left_out(self):
         self.write("from/two\nlines.py", _kjudge.RIGHT)
@@ -163,7 +169,7 @@ class JudgeResumes(_kjudge.Case):
         os.symlink("/etc/passwd", self.path("from/dan/secrets"))
         _, err = self.run_kjudge(*self.arguments)
         self.assertIn("dan: refused: secrets: only regular files", err)
-        self.assertEqual(sorted(self.verdicts()), [1, 2, 3])
+        self.assertEqual(sorted(self.verdicts()), [1])
 
 
 if __name__ == "__main__":
