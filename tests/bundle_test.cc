@@ -160,12 +160,19 @@ TEST_CASE("bundle: limits of the caller's hold") {
   const std::string file = small_file();
   CHECK(failure(file, {.nodes = 6}) == "");
   CHECK(failure(file, {.nodes = 5}) ==
-        "b.kjb: section shapes: shape 1: node 0: more nodes than the limit");
+        "b.kjb: section shapes: shape 1: node 0: all graphs together have more than 5 nodes");
   CHECK(failure(file, {.memory_bytes = 8u << 20}) ==
         "b.kjb: section regions: region 2: all regions so far have 10485760 bytes, more than the "
         "limit of 8388608");
   CHECK(failure(file, {.meta_bytes = 1000}).find("all sections but memory have more than 1000") !=
         std::string::npos);
+}
+
+TEST_CASE("bundle: a writer can tell what a reader will count") {
+  const RawBundle raw{rich_bundle(), {}, ""};
+  const std::uint64_t counted = meta_bytes(raw.bundle);
+  CHECK(failure(raw.file(), {.meta_bytes = counted}) == "");
+  CHECK(failure(raw.file(), {.meta_bytes = counted - 1}) != "");
 }
 
 TEST_CASE("bundle: header and table are held to the file") {
@@ -356,14 +363,14 @@ TEST_CASE("bundle: a small file cannot take much memory") {
   files.emplace_back(packed(BundleSection::shapes, kLimit / 2, count(kMaxShapes)),
                      "after the last field");
   files.emplace_back(packed(BundleSection::limits, kLimit - 8192, count((kLimit - 8192) / 12)),
-                     "records take more memory than the limit");
+                     "records take more than 67108864 bytes of memory");
   files.emplace_back(packed(BundleSection::regions, kLimit - 8192, count(0xffffffff)), "length");
   std::string shape = count(1) + count(0) + count(kLimit / 2);
   shape.resize(kLimit / 4, '\x03');
   files.emplace_back(packed(BundleSection::shapes, kLimit / 4, shape), "length");
   shape.replace(8, 4, count(kLimit / 4 - 12));
   files.emplace_back(packed(BundleSection::shapes, kLimit / 4, shape),
-                     "records take more memory than the limit");
+                     "records take more than 67108864 bytes of memory");
   files.emplace_back(packed(BundleSection::limits, kLimit + 8, count(0)),
                      "all sections but memory have more than");
   for (const auto& [file, message] : files) {

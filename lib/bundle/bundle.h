@@ -165,8 +165,8 @@ struct BundleLimits {
 // Granularity of regions: what GPUs since Volta map.
 inline constexpr std::uint64_t kRegionGranule = 2u << 20;
 // Regions lie in [kArenaBase, kArenaBase + kArenaSize * kMaxDevices).
-// The upper half of an address in it is no number that sizes and strides like to be: packed in pairs
-// into a kernel's argument, they would look like pointers.
+// The upper half of an address in it is no number that sizes and strides like to be: packed in
+// pairs into a kernel's argument, they would look like pointers.
 inline constexpr std::uint64_t kArenaBase = 0x2d1b'0000'0000;
 inline constexpr std::uint64_t kArenaSize = std::uint64_t{1} << 40;
 inline constexpr std::uint32_t kMaxDevices = 16;
@@ -192,6 +192,10 @@ class BundleWriter {
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// What `bundle` counts against BundleLimits::meta_bytes, but for its index of blocks, which its
+// memory decides.
+std::uint64_t meta_bytes(const Bundle& bundle);
 
 // What a bundle holds of one region's contents.
 struct StoredMemory {

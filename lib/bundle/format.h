@@ -197,8 +197,12 @@ class BundleEncoder {
 
 // What is left of the limits, over all sections.
 struct BundleBudget {
-  std::uint64_t record_bytes = 0;
-  std::uint32_t nodes = 0;
+  explicit BundleBudget(const BundleLimits& given)
+      : limits(given), record_bytes(given.meta_bytes), nodes(given.nodes) {}
+
+  const BundleLimits& limits;
+  std::uint64_t record_bytes;
+  std::uint32_t nodes;
 };
 
 // Memory grows with the bytes that were really there, never with a count that they claim. Records
@@ -265,9 +269,13 @@ class BundleDecoder {
     return taken;
   }
   void charge(std::size_t bytes, std::uint32_t nodes) {
-    if (nodes > budget_.nodes) throw Error(Fault::malformed, "more nodes than the limit");
+    if (nodes > budget_.nodes) {
+      throw Error(Fault::malformed,
+                  cat("all graphs together have more than ", budget_.limits.nodes, " nodes"));
+    }
     if (bytes > budget_.record_bytes) {
-      throw Error(Fault::malformed, "records take more memory than the limit");
+      throw Error(Fault::malformed,
+                  cat("records take more than ", budget_.limits.meta_bytes, " bytes of memory"));
     }
     budget_.nodes -= nodes;
     budget_.record_bytes -= bytes;

@@ -36,7 +36,7 @@ class BundleReader::Impl {
     within(name_, [&] {
       read_header();
       check_table(limits);
-      BundleBudget budget{limits.meta_bytes, limits.nodes};
+      BundleBudget budget(limits);
       for (std::size_t i = 1; i < header_.table.size(); ++i) {
         const BundleEntry& entry = header_.table[i];
         within(section_name(entry.kind), [&] { read_section(entry, budget); });

@@ -219,4 +219,16 @@ void BundleWriter::add_memory(const Region& region, const ReadMemory& read) {
 }
 void BundleWriter::finish(const Bundle& bundle) { impl_->finish(bundle); }
 
+std::uint64_t meta_bytes(const Bundle& bundle) {
+  const std::vector<BundleBlock> no_blocks;
+  std::uint64_t bytes = 0, record_bytes = 0;
+  for (std::uint32_t i = 1; i < kBundleSections; ++i) {
+    BundleEncoder encoder;
+    section(encoder, static_cast<BundleSection>(i + 1), bundle, no_blocks);
+    bytes += encoder.bytes().size();
+    record_bytes += encoder.record_bytes();
+  }
+  return std::max(bytes, record_bytes);
+}
+
 }  // namespace kjudge

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kBlock = 4u << 20;
 
-// Readable memory of this process outside the arena.
+// Readable memory of this process outside the arena, ascending as the kernel lists it.
 std::vector<std::pair<std::uint64_t, std::uint64_t>> read_host_maps() {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> maps;
   const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen("/proc/self/maps", "re"),
@@ -158,10 +158,11 @@ void PointerRules::check_argument_word(const RecordedShape& shape, std::uint64_t
                   cat(where, " points to device memory at ", hex(word),
                       " that was not allocated through a call that kjudge records"));
   }
-  for (const auto& [begin, end] : host_maps_) {
-    if (word >= begin && word < end) {
-      throw Refused(Rule::host_pointer, cat(where, " points to host memory at ", hex(word)));
-    }
+  const auto after =
+      std::upper_bound(host_maps_.begin(), host_maps_.end(), word,
+                       [](std::uint64_t value, const auto& map) { return value < map.first; });
+  if (after != host_maps_.begin() && word < std::prev(after)->second) {
+    throw Refused(Rule::host_pointer, cat(where, " points to host memory at ", hex(word)));
   }
 }
 

@@ -228,12 +228,24 @@ void Recording::end_capture(CUstream stream) {
     default:
       check_driver(driver_, result, "cuStreamEndCapture");
   }
+  check_node_count(where);
   try {
     shape().graph = copy_graph(watched_, shape().captured);
   } catch (Error& error) {
     error.context(where);
     throw;
   }
+}
+
+// Before the nodes are copied: what is refused here could not be read from the bundle.
+void Recording::check_node_count(std::string_view where) const {
+  std::size_t count = 0, before = 0;
+  KJ_DRIVER(driver_, cuGraphGetNodes(shapes_.back().captured, nullptr, &count));
+  for (const RecordedShape& shape : shapes_) before += shape.graph.nodes.size();
+  const std::size_t most = BundleLimits{}.nodes;
+  if (count <= most - before) return;
+  throw Refused(Rule::too_many_nodes, cat(where, ": ", count, " nodes, and ", before,
+                                          " of the shapes before it, are more than ", most));
 }
 
 void Recording::abandon_capture(CUstream stream) {
@@ -526,6 +538,11 @@ void Recording::write(const std::filesystem::path& path, const RecordingSeconds&
   clear_returned();
   KJ_DRIVER(driver_, cuCtxSynchronize());
   Bundle bundle = describe(used, variables, seconds);
+  const std::uint64_t most = BundleLimits{}.meta_bytes;
+  if (const std::uint64_t bytes = meta_bytes(bundle); bytes > most) {
+    throw Refused(Rule::too_many_nodes, cat("modules, and nodes with their arguments, take ", bytes,
+                                            " bytes, more than ", most));
+  }
   BundleWriter writer(path);
   std::vector<std::pair<std::uint64_t, Snapshot>> snapshots;
   const bool several = shapes_.size() > 1;

@@ -53,6 +53,7 @@ class Recording {
   std::uint64_t hash(std::uint64_t address, std::uint64_t bytes) const;
   void check_inputs_unchanged() const;
   void check_no_capture(std::string_view where) const;
+  void check_node_count(std::string_view where) const;
   std::vector<std::size_t> used_images() const;
   void check_device_code(const std::vector<std::size_t>& used) const;
   std::vector<LoadedVariable> loaded_variables() const;

@@ -33,6 +33,16 @@ def make_graph():
     return (made.value,)
 """)
 
+    def test_too_many_nodes(self):
+        self.refused("too_many_nodes", self.LAUNCH + """
+stream, status = ctypes.c_void_p(driver.current_stream().handle), ctypes.c_int()
+graph, node, none = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t()
+driver.call("cuStreamGetCaptureInfo_v2", stream, ctypes.byref(status), None, ctypes.byref(graph), None, None)
+add, node = driver.raw("cuGraphAddEmptyNode"), ctypes.byref(node)
+for _ in range(1_000_000 if status.value else 0):
+    add(node, graph, None, none)
+""", "shape small: 1000001 nodes", "more than 1000000")
+
     def test_host_memory_copy(self):
         self.refused("host_memory_copy", self.LAUNCH + """
 driver.copy(outputs.y, state)

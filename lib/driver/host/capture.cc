@@ -20,17 +20,9 @@ std::vector<std::shared_ptr<Capture>>& captures() {
 
 thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
-void depend_on(CUstream_st& stream, CUgraphNode node, const CUgraphEdgeData& data) {
-  const auto present = std::find(stream.capture_nodes.begin(), stream.capture_nodes.end(), node);
-  if (present != stream.capture_nodes.end()) return;
-  stream.capture_nodes.push_back(node);
-  stream.capture_edges.push_back(data);
-}
-
 void leave(CUstream_st& stream) {
   stream.capture = nullptr;
-  stream.capture_nodes.clear();
-  stream.capture_edges.clear();
+  stream.dependencies.clear();
 }
 
 enum class Outcome { graph, nothing };
@@ -48,10 +40,11 @@ bool joined(const Capture& capture) {
   std::unordered_set<CUgraphNode> wanted;
   for (const auto& stream : capture.streams) {
     if (stream.get() == capture.origin) continue;
-    wanted.insert(stream->capture_nodes.begin(), stream->capture_nodes.end());
+    const auto& nodes = stream->dependencies.nodes();
+    wanted.insert(nodes.begin(), nodes.end());
   }
   std::unordered_set<CUgraphNode> seen;
-  std::vector<CUgraphNode> open = capture.origin->capture_nodes;
+  std::vector<CUgraphNode> open = capture.origin->dependencies.nodes();
   while (!open.empty() && !wanted.empty()) {
     const CUgraphNode node = open.back();
     open.pop_back();
@@ -82,7 +75,8 @@ void begin(CUctx_st& context, CUstream handle, CUstreamCaptureMode mode,
   capture->streams.push_back(stream);
   for (std::size_t i = 0; i < dependencies.size(); ++i) {
     require(capture->graph->owns(dependencies[i]));
-    depend_on(*stream, dependencies[i], edge_data == nullptr ? CUgraphEdgeData{} : edge_data[i]);
+    stream->dependencies.add(dependencies[i],
+                             edge_data == nullptr ? CUgraphEdgeData{} : edge_data[i]);
   }
   stream->capture = capture;
   // A handle from now on: cuStreamGetCaptureInfo gives it out, to add nodes of one's own.
@@ -94,13 +88,32 @@ void begin(CUctx_st& context, CUstream handle, CUstreamCaptureMode mode,
 
 namespace kjudge {
 
+void CaptureDependencies::add(CUgraphNode node, const CUgraphEdgeData& data) {
+  constexpr std::size_t kMany = 16;
+  if (nodes_.size() < kMany) {
+    if (std::find(nodes_.begin(), nodes_.end(), node) != nodes_.end()) return;
+  } else {
+    if (known_.empty()) known_.insert(nodes_.begin(), nodes_.end());
+    if (!known_.insert(node).second) return;
+  }
+  nodes_.push_back(node);
+  edges_.push_back(data);
+}
+
+void CaptureDependencies::clear() {
+  nodes_.clear();
+  edges_.clear();
+  // Not clear(), which takes as long as the set once was large.
+  if (!known_.empty()) known_ = {};
+}
+
 void invalidate(Capture& capture) { capture.valid = false; }
 
 CUgraphNode add_captured(CUstream_st& stream, Work work) {
   Capture& capture = *stream.capture;
   require(capture.valid, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
   try {
-    std::vector<CUgraphEdgeData> edges = stream.capture_edges;
+    std::vector<CUgraphEdgeData> edges = stream.dependencies.edges();
     if (auto* kernel = std::get_if<KernelWork>(&work); kernel != nullptr) {
       // What a stream gives its launches becomes the node's own.
       if (stream.priority != 0) {
@@ -116,19 +129,18 @@ CUgraphNode add_captured(CUstream_st& stream, Work work) {
       const auto programmatic =
           kernel->attributes.find(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
       if (programmatic != kernel->attributes.end()) {
-        if (programmatic->second.programmaticStreamSerializationAllowed != 0 &&
-            stream.capture_nodes.size() == 1 &&
-            std::holds_alternative<KernelWork>(stream.capture_nodes[0]->work)) {
+        if (programmatic->second.programmaticStreamSerializationAllowed != 0 && edges.size() == 1 &&
+            std::holds_alternative<KernelWork>(stream.dependencies.nodes()[0]->work)) {
           edges[0].from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
           edges[0].type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
         }
         kernel->attributes.erase(programmatic);
       }
     }
-    const CUgraphNode node =
-        capture.graph->add(std::move(work), &stream.context, stream.capture_nodes, edges.data());
-    stream.capture_nodes.assign(1, node);
-    stream.capture_edges.assign(1, CUgraphEdgeData{});
+    const CUgraphNode node = capture.graph->add(std::move(work), &stream.context,
+                                                stream.dependencies.nodes(), edges.data());
+    stream.dependencies.clear();
+    stream.dependencies.add(node, {});
     return node;
   } catch (...) {
     invalidate(capture);
@@ -172,7 +184,7 @@ void record_captured(CUevent_st& event, CUstream_st& stream) {
   require(stream.capture->valid, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
   event.captured = true;
   event.capture = stream.capture;
-  event.capture_nodes = stream.capture_nodes;
+  event.capture_nodes = stream.dependencies.nodes();
   event.record = nullptr;
 }
 
@@ -206,7 +218,7 @@ bool wait_captured(CUstream_st& stream, CUevent_st& event) {
       fail(CUDA_ERROR_STREAM_CAPTURE_MERGE);
     }
   }
-  for (const CUgraphNode node : event.capture_nodes) depend_on(stream, node, {});
+  for (const CUgraphNode node : event.capture_nodes) stream.dependencies.add(node, {});
   return true;
 }
 
@@ -311,14 +323,16 @@ CUresult CUDAAPI cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus* 
     *status =
         capture.valid ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_INVALIDATED;
     if (!capture.valid) return;
-    const bool special = std::any_of(stream->capture_edges.begin(), stream->capture_edges.end(),
+    const auto& nodes = stream->dependencies.nodes();
+    const auto& edges = stream->dependencies.edges();
+    const bool special = std::any_of(edges.begin(), edges.end(),
                                      [](const CUgraphEdgeData& data) { return !is_default(data); });
     require(dependencies == nullptr || edge_data != nullptr || !special, CUDA_ERROR_LOSSY_QUERY);
     if (id != nullptr) *id = capture.id;
     if (graph != nullptr) *graph = capture.graph.get();
-    if (dependencies != nullptr) *dependencies = stream->capture_nodes.data();
-    if (edge_data != nullptr) *edge_data = stream->capture_edges.data();
-    if (count != nullptr) *count = stream->capture_nodes.size();
+    if (dependencies != nullptr) *dependencies = nodes.data();
+    if (edge_data != nullptr) *edge_data = edges.data();
+    if (count != nullptr) *count = nodes.size();
   });
 }
 
@@ -336,12 +350,10 @@ CUresult CUDAAPI cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode*
     for (std::size_t i = 0; i < count; ++i) {
       require(stream->capture->graph->owns(dependencies[i]));
     }
-    if (flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES) {
-      stream->capture_nodes.clear();
-      stream->capture_edges.clear();
-    }
+    if (flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES) stream->dependencies.clear();
     for (std::size_t i = 0; i < count; ++i) {
-      depend_on(*stream, dependencies[i], edge_data == nullptr ? CUgraphEdgeData{} : edge_data[i]);
+      stream->dependencies.add(dependencies[i],
+                               edge_data == nullptr ? CUgraphEdgeData{} : edge_data[i]);
     }
   });
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <thread>
+#include <unordered_set>
 #include <vector>
 
 #include "driver/host/context.h"
@@ -32,6 +33,23 @@ struct Ticket {
 struct EventRecord {
   Ticket ticket;                          // its stream is null when a graph recorded it
   std::atomic<std::int64_t> time_ns{-1};  // of CLOCK_MONOTONIC, once it happened
+};
+
+// What the next captured node of a stream will depend on, with the data of those edges. Each node
+// is in it once.
+class CaptureDependencies {
+ public:
+  const std::vector<CUgraphNode>& nodes() const { return nodes_; }
+  const std::vector<CUgraphEdgeData>& edges() const { return edges_; }
+
+  // No effect for a node that is in it.
+  void add(CUgraphNode node, const CUgraphEdgeData& data);
+  void clear();
+
+ private:
+  std::vector<CUgraphNode> nodes_;
+  std::vector<CUgraphEdgeData> edges_;
+  std::unordered_set<CUgraphNode> known_;  // the nodes, once they are many
 };
 
 std::int64_t now_ns();
@@ -62,8 +80,7 @@ struct CUstream_st : std::enable_shared_from_this<CUstream_st> {
   bool closing = false;
   std::thread thread;
   std::shared_ptr<kjudge::Capture> capture;  // while it captures
-  std::vector<CUgraphNode> capture_nodes;    // what the next node depends on, with its edge data
-  std::vector<CUgraphEdgeData> capture_edges;
+  kjudge::CaptureDependencies dependencies;  // of the next node
   std::map<CUstreamAttrID, CUstreamAttrValue> attributes;
 
   std::atomic<bool> pending{false};  // the thread has something to look at
