@@ -6,7 +6,9 @@
 namespace kjudge {
 
 // Statistics of samples in any order. No samples: Fault::bug. A NaN among them: NaN. The same
-// samples give the same bits on any machine.
+// samples give the same bits on any machine, so that scores can be compared as text: every step is
+// an operation that IEEE 754 rounds correctly, and what the C library makes of log and exp, which
+// differs between libraries, is corrected before it is returned (stats.cc).
 
 // The middle sample, or the mean of the two middle ones.
 double median(std::span<const double> samples);

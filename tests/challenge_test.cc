@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <set>
+#include <sstream>
 
 #include "challenge/challenge_format.h"
 #include "error.h"
@@ -107,7 +109,71 @@ std::string error_with(std::string_view from, std::string_view to) {
   return folder.error();
 }
 
+// Everything that a challenge says, a line each.
+std::string everything(const Challenge& challenge) {
+  std::ostringstream out;
+  out.precision(17);
+  const auto dims = [](const TensorSpec& spec) {
+    std::string text;
+    for (std::size_t i = 0; i < spec.dims.size(); ++i) {
+      text += cat(i == 0 ? "" : ", ", spec.dims[i]);
+    }
+    return cat(spec.name, " ", name(spec.dtype), " [", text, "]");
+  };
+  out << challenge.name << " version " << challenge.version << "\ntitle " << challenge.title
+      << "\nauthor " << challenge.author << "\nbounty " << challenge.bounty << "\ntarget_ns "
+      << challenge.target_ns.value_or(-1) << "\ncache "
+      << (challenge.cache == CacheMode::hot ? "hot" : "cold") << "\nreference "
+      << (challenge.reference == ReferenceMode::python ? "python" : "recorded") << "\n";
+  for (const std::string& flag : challenge.compiler_flags) out << "compiler_flag " << flag << "\n";
+  const ChallengeLimits& limits = challenge.limits;
+  out << "limits build_s " << limits.build_s << " prepare_s " << limits.prepare_s << " capture_s "
+      << limits.capture_s << " replay_s " << limits.replay_s << " memory_bytes "
+      << limits.memory_bytes << " output_bytes " << limits.output_bytes << " submission_bytes "
+      << limits.submission_bytes << "\nsha256 " << challenge.sha256 << "\n";
+  for (const Shape& shape : challenge.shapes) {
+    out << (shape.timed ? "shape " : "test ") << shape.name << " arch " << shape.arch << " dtype "
+        << shape.dtype << " floor_ns " << shape.floor_ns.value_or(-1) << "\n";
+    for (const auto& [dim, size] : shape.dims) out << "  dim " << dim << " " << size << "\n";
+    for (const Scalar& scalar : shape.scalars) {
+      out << "  scalar " << scalar.name << " kind " << scalar.value.index() << " ";
+      std::visit([&](auto value) { out << value; }, scalar.value);
+      out << "\n";
+    }
+    for (const InputSpec& input : shape.inputs) {
+      out << "  " << (input.inout ? "inout " : "input ") << dims(input.tensor) << "\n";
+    }
+    for (const OutputSpec& output : shape.outputs) {
+      out << "  output " << dims(output.tensor) << " expected " << name(output.expected_dtype)
+          << (output.overflow == Overflow::saturate ? " saturate" : " infinity") << "\n";
+      for (const Check& check : output.checks) {
+        out << "    " << (check.kind == CheckKind::exact ? "exact" : "close") << " rtol "
+            << check.rtol << " atol " << check.atol << " max_mismatched " << check.max_mismatched
+            << " signed_zero " << check.signed_zero << "\n";
+      }
+    }
+    for (const Regime& regime : shape.regimes) {
+      out << "  regime " << regime.name << " pairs_per_round " << regime.pairs_per_round << "\n";
+      for (const Generator& generator : regime.generators) {
+        out << "    generator " << generator.kind << " " << generator.a << " " << generator.b
+            << "\n";
+      }
+    }
+  }
+  return out.str();
+}
+
 }  // namespace
+
+TEST_CASE("the golden challenge stays readable, and means what it meant") {
+  const auto golden = fs::path(KJUDGE_TEST_FOLDER) / "golden" / "challenge-v1";
+  const std::string text = everything(read_challenge(golden / "challenge"));
+  // No released version may write it anew.
+  if (std::getenv("KJUDGE_WRITE_GOLDEN") != nullptr) {
+    write_file_atomically(golden / "read.txt", text);
+  }
+  CHECK(text == read_file(golden / "read.txt"));
+}
 
 TEST_CASE("a challenge is read with every shape resolved") {
   const Challenge challenge = Folder().read();

@@ -89,8 +89,8 @@ class Case(unittest.TestCase):
             json.dump(challenge, file)
         return folder
 
-    def start(self, *arguments, **environment):
-        return subprocess.Popen([BINARY, *arguments], cwd=self.folder, text=True,
+    def start(self, *arguments, cwd=None, **environment):
+        return subprocess.Popen([BINARY, *arguments], cwd=cwd or self.folder, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 env=dict(self.environment, **environment))
 

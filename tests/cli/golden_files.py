@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A results directory as version 1 left it: ranked, shown, and its queue judged."""
+
+import os
+import shutil
+
+import _kjudge
+
+GOLDEN = os.path.join(_kjudge.ROOT, "tests", "golden", "results-directory-v1")
+
+
+def contents(folder):
+    """{path: bytes} of every file."""
+    found = {}
+    for top, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(top, name)
+            with open(path, "rb") as file:
+                found[os.path.relpath(path, folder)] = file.read()
+    return found
+
+
+class GoldenFiles(_kjudge.Case):
+    def setUp(self):
+        super().setUp()
+        shutil.copytree(os.path.join(GOLDEN, "results"), self.path("results"))
+
+    def test_is_read(self):
+        out, err = self.run_kjudge("rank", "results", "--json")
+        self.assertEqual(err, "")
+        path = os.path.join(GOLDEN, "rank.json")
+        if os.environ.get("KJUDGE_WRITE_GOLDEN"):
+            with open(path, "w") as file:
+                file.write(out)
+        with open(path) as file:
+            self.assertEqual(out, file.read())
+        evaluation = "results/submissions/1/evaluations/1/"
+        out, _ = self.run_kjudge("show", "1", "--results", "results", "--json")
+        with open(self.path(evaluation, "result.json")) as file:
+            self.assertEqual(out, file.read())
+        out, _ = self.run_kjudge("dump", evaluation + "bundle.kjb")
+        self.assertIn("node 0: kernel softmax of module 0\n", out)
+        self.assertEqual(contents(self.path("results")), contents(os.path.join(GOLDEN, "results")))
+
+    def test_what_waits_is_judged(self):
+        challenge = self.small_challenge()
+        # The one that is there already: it is known by the hash of its files, as version 1 made it.
+        shutil.copy(self.path("results/submissions/1/files/submission.py"), self.write("from/ada.py", ""))
+        before = contents(self.path("results"))
+        _, err = self.run_kjudge("judge", "results", "--from", "from", "--challenge", challenge, "--unsafe")
+        self.assertNotIn("ada", err)
+        after = contents(self.path("results"))
+        for path, old in before.items():
+            self.assertEqual(after[path], old, path)
+        new = "submissions/2/evaluations/1/"
+        self.assertEqual(sorted(set(after) - set(before) - {".lock"}),
+                         [new + name for name in ("bundle.kjb", "log.txt", "result.json")])
+        self.assertIn(b'"verdict": "accepted"', after[new + "result.json"])
+
+
+if __name__ == "__main__":
+    _kjudge.main()
