@@ -17,6 +17,8 @@ namespace {
 // several times its size in memory.
 constexpr std::uint64_t kMaxSections = 1'000'000;
 constexpr std::uint64_t kMaxSymbols = 4'000'000;
+// Names can overlap: without this bound, an image of n bytes could have n * n bytes of them read.
+constexpr std::uint64_t kMaxName = 64u << 10;
 
 static_assert(sizeof(Elf64_Ehdr) == 64 && sizeof(Elf64_Shdr) == 64 && sizeof(Elf64_Sym) == 24 &&
               sizeof(Elf64_Phdr) == 56);
@@ -58,8 +60,12 @@ std::string_view string_at(std::span<const std::byte> table, std::uint64_t offse
     malformed(cat(what, " ", index, ": name lies outside its string table"));
   }
   const char* begin = reinterpret_cast<const char*>(table.data()) + offset;
-  const void* end = std::memchr(begin, 0, table.size() - offset);
-  if (end == nullptr) malformed(cat(what, " ", index, ": name has no end"));
+  const std::size_t most = std::min<std::uint64_t>(table.size() - offset, kMaxName + 1);
+  const void* end = std::memchr(begin, 0, most);
+  if (end == nullptr) {
+    malformed(cat(what, " ", index,
+                  most > kMaxName ? ": name is longer than 64 KiB" : ": name has no end"));
+  }
   return {begin, static_cast<std::size_t>(static_cast<const char*>(end) - begin)};
 }
 

@@ -182,7 +182,8 @@ class Builder {
       return &list->emplace_back(std::move(value));
     }
     auto& object = std::get<Json::Object>(open_.back().container->value);
-    return &object.emplace_back(open_.back().name, std::move(value)).value;
+    object.push_back({open_.back().name, std::move(value)});
+    return &object.back().value;
   }
   bool add(Json value) {
     place(std::move(value));

@@ -31,8 +31,7 @@ struct Json {
   using List = std::vector<Json>;
   using Object = std::vector<JsonMember>;
 
-  std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, List, Object> value =
-      nullptr;
+  std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, List, Object> value;
 
   bool operator==(const Json&) const;
 };

@@ -269,6 +269,16 @@ TEST_CASE("every field of challenge.json refuses every wrong kind, and names its
   CHECK(tried > 600);
 }
 
+TEST_CASE("a challenge.json cut or changed anywhere is refused, or another challenge") {
+  const Folder folder;
+  const int others = json_faults::try_every_damage(std::string(kFull), Fault::package,
+                                                   [&](const std::string& text) {
+                                                     folder.file("challenge.json", text);
+                                                     CHECK(!folder.read().shapes.empty());
+                                                   });
+  CHECK(others > 100);  // in its title and numbers
+}
+
 TEST_CASE("what the fields say together is checked, with the place and what to do") {
   CHECK(error_with("\"columns\": 20, \"picked\"", "\"colums\": 20, \"picked\"") ==
         "challenge.json: tensors.inputs[0].shape[1]: shapes[0].dims has no \"columns\"");

@@ -100,6 +100,18 @@ TEST_CASE("elf: what is no such image is refused") {
   CHECK_THROWS_AS(elf_size("no ELF image at all"), Error);
 }
 
+// Names may overlap: 40 000 symbols that each begin a byte later in 3 MB without a zero byte would
+// otherwise be 120 GB to look through.
+TEST_CASE("elf: a name without end is not looked through to the end of its table") {
+  const auto with_name = [](std::size_t size) {
+    return make_elf(kElfCuda, {{".nv.global", SHT_NOBITS, "", 8}},
+                    {{std::string(size, 'n'), 1, 0, 8}});
+  };
+  CHECK(message_of(with_name(64u << 10)) == "");
+  CHECK(message_of(with_name((64u << 10) + 1)) ==
+        "ELF image: symbol 1: name is longer than 64 KiB");
+}
+
 // Each image ends at a page that cannot be read, so that one byte too far ends the test program.
 TEST_CASE("elf: no cut and no changed byte makes the reader leave the image") {
   const std::string image = make_cubin();

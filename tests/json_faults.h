@@ -123,6 +123,40 @@ inline int try_every_fault(const Json& right, std::function<void(const Json&)> r
   return Faults(right, std::move(read), std::move(rules)).run();
 }
 
+// The text cut at every length, and with every byte changed. A cut must be refused, and so must a
+// changed eighth bit, which makes it no UTF-8 (the text is ASCII, and ends with its last bracket);
+// any other change may give another right document, which `read` may look at. Returns how many did.
+inline int try_every_damage(const std::string& text, Fault fault,
+                            const std::function<void(const std::string&)>& read) {
+  const auto is_refused = [&](const std::string& damaged) {
+    try {
+      read(damaged);
+    } catch (const Error& error) {
+      CHECK_MESSAGE(error.fault() == fault, error.what());
+      return true;
+    }
+    return false;
+  };
+  CHECK_FALSE(is_refused(text));
+  for (std::size_t length = 0; length < text.size(); ++length) {
+    CAPTURE(length);
+    CHECK(is_refused(text.substr(0, length)));
+  }
+  int accepted = 0;
+  std::string damaged = text;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    for (const char flip : {'\x01', '\x20', '\x80', '\xff'}) {
+      CAPTURE(at);
+      damaged[at] = static_cast<char>(text[at] ^ flip);
+      const bool refused = is_refused(damaged);
+      if (flip == '\x80') CHECK(refused);
+      accepted += refused ? 0 : 1;
+    }
+    damaged[at] = text[at];
+  }
+  return accepted;
+}
+
 // Names of the fields of a schema's tables: members that carry a description.
 inline void collect_fields(const Json& schema, std::set<std::string>& names) {
   if (const auto* list = std::get_if<Json::List>(&schema.value)) {

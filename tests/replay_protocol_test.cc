@@ -6,6 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cmath>
+#include <limits>
+
 #include "replay/replay.h"
 
 using namespace kjudge;
@@ -62,6 +65,36 @@ TEST_CASE("what is no message of the protocol is told from one") {
   const auto received = channel.receive(soon());
   CHECK(received.state == Channel::Received::message);
   CHECK_FALSE(Channel::read<Done>(received.message_body));  // without its body
+}
+
+TEST_CASE("a worker's numbers are lengths of time, or nothing") {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  CHECK(time_of(0) == 0);
+  CHECK(time_of(1.5e6) == 1.5e6);
+  for (const double none : {-1.0, kInfinity, -kInfinity, std::nan("")}) {
+    CHECK(std::isnan(time_of(none)));
+    CHECK_FALSE(plausible({2560, none}));
+    CHECK_FALSE(plausible({none, 32}));
+  }
+  CHECK(plausible({2560, 32}));
+  CHECK(plausible({0, 0}));
+  CHECK_FALSE(plausible({2560, 1e6}));
+}
+
+// Found beside fuzz_protocol: the result could not be written, and the judge was blamed.
+TEST_CASE("an empty graph that takes for ever is not believed") {
+  CHECK_FALSE(plausible({std::numeric_limits<double>::infinity(), 32}));
+  CHECK_FALSE(plausible({1e300, 32}));
+}
+
+TEST_CASE("a worker's words are one line of printable text, however long it says they are") {
+  Failed failed;
+  const std::string_view text = "kernel \x1b[31m\n\xc3\xa9 faulted";
+  std::copy(text.begin(), text.end(), failed.text.begin());
+  failed.text_bytes = static_cast<std::uint32_t>(text.size());
+  CHECK(readable(failed) == "kernel ?[31m??? faulted");
+  failed.text_bytes = 0xffffffff;
+  CHECK(readable(failed).size() == failed.text.size());
 }
 
 TEST_CASE("more descriptors than any message has are closed, not leaked") {

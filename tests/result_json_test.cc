@@ -224,6 +224,35 @@ TEST_CASE("every field of a result refuses every wrong kind, and names itself") 
   CHECK(tried > 500);
 }
 
+TEST_CASE("a result cut or changed anywhere is refused, or another result") {
+  Evaluation evaluation = wrong_result();
+  evaluation.log = "the contestant's own";
+  evaluation.shapes.push_back(evaluations::shape("17x3", [](int, int) { return 1.25; }));
+  evaluation.shapes.back().rounds.resize(1);
+  evaluation.shapes.back().rounds[0].pairs.resize(1);
+  std::string text = result_to_json(evaluation);
+  text.pop_back();  // the last line's end
+  const int others =
+      json_faults::try_every_damage(text, Fault::malformed, [](const std::string& damaged) {
+        const Evaluation other = result_from_json(damaged, "r.json");
+        const std::string written = result_to_json(other);
+        CHECK(result_to_json(result_from_json(written, "w.json")) == written);
+        CHECK(!evaluation_page(other).empty());
+        CHECK(!print_json(score_json("r.json", other)).empty());
+      });
+  CHECK(others > 100);  // in its texts and numbers
+}
+
+// Found by fuzz_json: the ratio of two such times is infinite, which JSON cannot hold.
+TEST_CASE("a result of times that no double holds the ratio of is shown, without a score") {
+  for (const double time : {5e-324, 1.7e308}) {
+    Evaluation evaluation = accepted();
+    evaluation.shapes[0].rounds[0].pairs[0].arms[0].replays[0].event_ns = time;
+    const Evaluation read = result_from_json(result_to_json(evaluation), "r.json");
+    CHECK(print_json(score_json("r.json", read)).find("0.001 ns") != std::string::npos);
+  }
+}
+
 TEST_CASE("values out of range, and files of other versions") {
   const std::string text = result_to_json(wrong_result());
   CHECK(error_of(replaced(text, "\"verdict\": \"wrong_result\"", "\"verdict\": \"fine\""))

@@ -31,7 +31,8 @@ enum class Role : std::uint8_t {
 };
 std::string_view name(Role role);
 
-// A kernel's or variable's symbol as messages show it: demangled, and cut where it is long.
+// A kernel's or variable's symbol as messages show it: demangled, or the names it begins with where
+// all of it could be very long; cut at 160 bytes.
 std::string readable_name(const std::string& symbol);
 
 // One arena allocation. Address and size are multiples of the granularity (2 MiB).

@@ -4,6 +4,8 @@
 #include <cxxabi.h>
 
 #include <cstdlib>
+#include <memory>
+#include <optional>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -70,12 +72,55 @@ std::optional<std::size_t> BundleCompressor::compress(std::span<const std::byte>
   throw Error(Fault::bug, cat("zstd: ", ZSTD_getErrorName(size)));
 }
 
+namespace {
+
+// Whether the library's demangler may have it. What a symbol refers back to is written out again,
+// so one of 200 bytes, each type a function of the type before and once more of that, comes to 40
+// MB, and one of 1000 to more than there is. With r references that is 3^(r/3) at most, and a pack
+// expansion (Dp) can repeat its pattern for each byte of the symbol.
+bool is_short_written_out(std::string_view symbol) {
+  constexpr std::size_t kMost = 32, kPack = 12;
+  std::size_t weight = 0;
+  for (std::size_t i = 0; i + 1 < symbol.size(); ++i) {
+    if (symbol.substr(i, 2) == "Dp") weight += kPack;
+    if (symbol[i] != 'S' && symbol[i] != 'T') continue;
+    const std::size_t end = symbol.find_first_not_of("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", i + 1);
+    if (end != symbol.npos && symbol[end] == '_') ++weight;
+  }
+  return weight <= kMost;
+}
+
+// "cutlass::device_kernel<...>" of "_ZN7cutlass13device_kernelI...": the names that a symbol begins
+// with; nullopt when it begins with something else.
+std::optional<std::string> leading_names(std::string_view symbol) {
+  if (!symbol.starts_with("_Z")) return std::nullopt;
+  std::string text;
+  std::size_t at = symbol.substr(2, 1) == "N" ? 3 : 2;
+  while (at < symbol.size() && symbol[at] >= '1' && symbol[at] <= '9') {
+    std::size_t length = 0;
+    for (; at < symbol.size() && symbol[at] >= '0' && symbol[at] <= '9'; ++at) {
+      length = length * 10 + static_cast<std::size_t>(symbol[at] - '0');
+      if (length > symbol.size()) return std::nullopt;
+    }
+    if (length > symbol.size() - at) return std::nullopt;
+    text += cat(text.empty() ? "" : "::", symbol.substr(at, length));
+    at += length;
+    if (symbol[2] != 'N') break;
+  }
+  if (text.empty()) return std::nullopt;
+  return at < symbol.size() && symbol[at] == 'I' ? text + "<...>" : text;
+}
+
+}  // namespace
+
 std::string readable_name(const std::string& symbol) {
   constexpr std::size_t kMost = 160;
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> demangled(
-      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
-  std::string name = status == 0 ? demangled.get() : symbol;
+  int status = -1;
+  std::unique_ptr<char, void (*)(void*)> demangled(nullptr, std::free);
+  if (is_short_written_out(symbol)) {
+    demangled.reset(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status));
+  }
+  std::string name = status == 0 ? demangled.get() : leading_names(symbol).value_or(symbol);
   if (name.starts_with("void ")) name.erase(0, 5);
   if (name.size() > kMost) name.replace(kMost - 3, name.npos, "...");
   return name;

@@ -143,7 +143,7 @@ class Resolver {
       for (const auto& [input, generator] : regime.generators) {
         const auto& inputs = file_.tensors.inputs;
         if (std::none_of(inputs.begin(), inputs.end(),
-                         [&](const InputFile& known) { return known.name == input; })) {
+                         [&name = input](const InputFile& known) { return known.name == name; })) {
           fail(cat(at, "[", i, "].generators.", input), "there is no input of that name");
         }
       }
@@ -210,7 +210,7 @@ class Resolver {
   void resolve_scalars(const ShapeFile& from, const std::string& at, Shape& shape) const {
     for (const auto& [name, size] : file_.shapes.front().scalars) {
       const auto given = std::find_if(from.scalars.begin(), from.scalars.end(),
-                                      [&](const auto& scalar) { return scalar.first == name; });
+                                      [&name = name](const auto& s) { return s.first == name; });
       if (given == from.scalars.end()) {
         fail(at,
              cat("scalar \"", name, "\" of shapes[0] is missing; every shape and test gives it"));
@@ -222,7 +222,7 @@ class Resolver {
     for (const auto& [name, value] : from.scalars) {
       const auto& first = file_.shapes.front().scalars;
       if (std::none_of(first.begin(), first.end(),
-                       [&](const auto& known) { return known.first == name; })) {
+                       [&name = name](const auto& known) { return known.first == name; })) {
         fail(cat(at, ".scalars.", name),
              "shapes[0] has no such scalar; every shape gives the same");
       }

@@ -217,18 +217,6 @@ void require_space(const fs::path& folder, const std::string& failure) {
 
 }  // namespace
 
-std::string_view name(CaptureRole role) {
-  switch (role) {
-    case CaptureRole::submission:
-      return "submission";
-    case CaptureRole::baseline:
-      return "baseline";
-    case CaptureRole::reference:
-      return "reference";
-  }
-  return "unknown";
-}
-
 CaptureOutcome capture(const Driver& driver, const Challenge& challenge,
                        const CaptureOptions& options) {
   CaptureOutcome outcome;

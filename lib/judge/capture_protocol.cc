@@ -48,6 +48,18 @@ const FieldTable<CaptureStatus>& status_table() {
 
 }  // namespace
 
+std::string_view name(CaptureRole role) {
+  switch (role) {
+    case CaptureRole::submission:
+      return "submission";
+    case CaptureRole::baseline:
+      return "baseline";
+    case CaptureRole::reference:
+      return "reference";
+  }
+  return "unknown";
+}
+
 std::string capture_request(const Challenge& challenge, const CaptureOptions& options,
                             const CaptureFiles& files, std::uint64_t seed) {
   Json::List shapes;

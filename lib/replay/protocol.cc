@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 
 #include "replay/replay.h"
@@ -24,6 +25,24 @@ struct Header {
 constexpr auto kSlice = std::chrono::milliseconds(50);
 
 }  // namespace
+
+std::string readable(const Failed& failed) {
+  std::string text;
+  const std::size_t size = std::min<std::size_t>(failed.text_bytes, failed.text.size());
+  for (std::size_t i = 0; i < size; ++i) {
+    const char c = failed.text[i];
+    text += c >= ' ' && c <= '~' ? c : '?';
+  }
+  return text;
+}
+
+double time_of(double ns) { return std::isfinite(ns) && ns >= 0 ? ns : std::nan(""); }
+
+bool plausible(const Calibrated& calibrated) {
+  constexpr double kLongestGraphNs = 1e9, kLongestTickNs = 1e6;
+  return calibrated.null_graph_ns >= 0 && calibrated.null_graph_ns < kLongestGraphNs &&
+         calibrated.tick_ns >= 0 && calibrated.tick_ns < kLongestTickNs;
+}
 
 bool Channel::send_bytes(MessageKind kind, const void* body, std::size_t size,
                          std::span<const int> fds) {

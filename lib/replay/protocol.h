@@ -164,6 +164,11 @@ struct Called {
   static constexpr auto kKind = MessageKind::called;
 };
 
+// What the supervisor makes of a worker's words and numbers, which may be anything.
+std::string readable(const Failed& failed);  // one line of printable ASCII
+double time_of(double ns);                   // NaN unless it is a length of time
+bool plausible(const Calibrated& calibrated);
+
 // One end of the conversation. All blocking calls wait in slices and call `idle` between them,
 // which may throw.
 class Channel {

@@ -16,19 +16,6 @@ using Seconds = std::chrono::duration<double>;
 constexpr Seconds kStepLimit{120};
 constexpr std::uint64_t kBlockTimeoutNs = 5'000'000'000;
 
-// A worker's text goes to people: printable, one line.
-std::string readable(const Failed& failed) {
-  std::string text;
-  const std::size_t size = std::min<std::size_t>(failed.text_bytes, failed.text.size());
-  for (std::size_t i = 0; i < size; ++i) {
-    const char c = failed.text[i];
-    text += c >= ' ' && c <= '~' ? c : '?';
-  }
-  return text;
-}
-
-double time_of(double ns) { return std::isfinite(ns) && ns >= 0 ? ns : std::nan(""); }
-
 // "kernel softmax_rows", or how many it may have been.
 std::string suspects(const Graph* graph) {
   std::vector<std::string> kernels;
@@ -200,9 +187,7 @@ void Worker::wait_built() { expect<Built>(kStepLimit, "loading and rebuilding th
 Calibrated Worker::calibrate(std::uint64_t seed) {
   send(Calibrate{seed});
   const auto calibrated = expect<Calibrated>(kStepLimit, "calibrating");
-  if (!(calibrated.null_graph_ns >= 0 && calibrated.tick_ns >= 0 && calibrated.tick_ns < 1e6)) {
-    report_breach("a clock tick out of bounds");
-  }
+  if (!plausible(calibrated)) report_breach("a clock tick or an empty graph out of bounds");
   return calibrated;
 }
 

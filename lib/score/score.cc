@@ -67,6 +67,9 @@ Interval span_of(const std::vector<double>& rounds) {
   return {*low, *high};
 }
 
+// Times without these bounds have ratios and means that no double holds.
+constexpr double kShortestNs = 1e-3, kLongestNs = 1e18;
+
 // Why the times of a timed shape cannot be scored; empty when they can.
 std::string broken_times(const ShapeFacts& shape) {
   for (const RoundFacts& round : shape.rounds) {
@@ -77,6 +80,9 @@ std::string broken_times(const ShapeFacts& shape) {
           for (const double time :
                {clocks.event_ns, clocks.stamp_ns, clocks.host_ns, clocks.supervisor_ns}) {
             if (!std::isfinite(time) || time <= 0) return "a pair has a time that is not above 0";
+            if (time < kShortestNs || time > kLongestNs) {
+              return "a pair has a time that is not between 0.001 ns and 30 years";
+            }
           }
         }
       }
