@@ -12,8 +12,8 @@
 #include <cstdlib>
 #include <random>
 
+#include "accepted.h"
 #include "bundle/format.h"
-#include "elf_image.h"
 #include "file.h"
 #include "judge/bundle_json.h"
 
@@ -215,6 +215,11 @@ std::size_t visit(Parts& parts, Random& random, std::size_t target) {
   return changer.fields();
 }
 
+Accepted& accepted() {
+  static Accepted inputs;
+  return inputs;
+}
+
 void show(const BundleReader& reader) {
   const Bundle& bundle = reader.bundle();
   for (std::size_t i = 0; i < bundle.regions.size(); ++i) {
@@ -248,6 +253,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   limits.nodes = 1000;
   try {
     show(BundleReader(memory.get(), "fuzz", limits));
+    accepted().add({data, size});
   } catch (const Error& error) {
     if (error.fault() != Fault::malformed) throw;
   }
@@ -258,7 +264,7 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
                                                std::size_t most, unsigned seed) {
   Random random(seed);
   random.discard(8);  // seeds that are near each other begin alike
-  auto parts = take_apart(std::as_bytes(std::span(data, size)));
+  auto parts = take_apart(std::as_bytes(accepted().base({data, size}, random)));
   if (!parts || random() % 8 == 0) return LLVMFuzzerMutate(data, size, most);
   if (random() % 16 == 0) {
     parts->memory.resize(std::max<std::size_t>(parts->memory.size(), 1));

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <random>
 
+#include "accepted.h"
 #include "challenge/challenge.h"
 #include "challenge/shape_request.h"
 #include "file.h"
@@ -32,7 +33,9 @@ void must(bool right) {
   if (!right) std::abort();
 }
 
+// A new file each time: some file systems write one that is cut to nothing to the disk at once.
 void write(const fs::path& path, const std::string& text) {
+  fs::remove(path);
   std::ofstream(path, std::ios::binary) << text;
 }
 
@@ -89,12 +92,19 @@ void read_table(const std::string& text) {
   profile_to_json(profile);
 }
 
-void try_to(void (*read)(const std::string&), const std::string& text) {
+bool try_to(void (*read)(const std::string&), const std::string& text) {
   try {
     read(text);
+    return true;
   } catch (const Error& error) {
     if (error.fault() != Fault::malformed && error.fault() != Fault::package) throw;
   }
+  return false;
+}
+
+Accepted& accepted() {
+  static Accepted inputs;
+  return inputs;
 }
 
 struct Format {
@@ -216,7 +226,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const Format& format : kFormats) {
     if (text.find(format.name) == text.npos) continue;
     named = true;
-    try_to(format.read, text);
+    if (try_to(format.read, text)) accepted().add({data, size});
   }
   if (!named) try_to(read_any, text);
   return 0;
@@ -229,7 +239,8 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   if (random() % 4 == 0) return LLVMFuzzerMutate(data, size, most);
   Json document;
   try {
-    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    const auto base = accepted().base({data, size}, random);
+    const std::string_view text(reinterpret_cast<const char*>(base.data()), base.size());
     document = parse_json(text, "", Fault::malformed);
     for (std::size_t changes = 1 + random() % 3; changes > 0; --changes) change(document, random);
   } catch (const Error&) {
