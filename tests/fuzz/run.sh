@@ -26,8 +26,8 @@ cmake --build build-fuzz --target "${targets[@]/#/fuzz_}" >build-fuzz/build.log 
   exit 1
 }
 
-# What any input may take: the readers are asked for 4 MiB of records, and sanitizers take their share.
-limits="-rss_limit_mb=512 -malloc_limit_mb=64 -timeout=10 -max_len=16384"
+# What any input may take. A minute: in tests/run.sh the targets get what is left of the processor.
+limits="-rss_limit_mb=512 -malloc_limit_mb=64 -timeout=60 -max_len=16384"
 
 # New inputs go to build-fuzz/corpus/TARGET, what was found to build-fuzz/found/TARGET-...
 run_target() {
