@@ -116,6 +116,23 @@ Bytes put_together(Parts& parts, bool compress) {
   return file;
 }
 
+// One level down: bytes of the header or of a section as they are stored, then right hashes.
+void change_stored(Bytes& file, Random& random) {
+  BundleHeader header = *header_of(file);
+  const std::size_t part = random() % (kBundleSections + 1);
+  const std::size_t at = part == kBundleSections ? 0 : header.table[part].offset;
+  const std::size_t size = part == kBundleSections ? sizeof(header) : header.table[part].stored;
+  if (size == 0) return;
+  LLVMFuzzerMutate(reinterpret_cast<std::uint8_t*>(file.data() + at), size, size);
+  header = *header_of(file);
+  for (std::size_t i = 1; i < kBundleSections; ++i) {
+    if (const auto stored = stored_of(file, header.table[i])) header.table[i].hash = xxh3(*stored);
+  }
+  const auto bytes = std::as_bytes(std::span(&header, 1));
+  header.hash = xxh3(bytes.first(sizeof(header) - sizeof(header.hash)));
+  std::memcpy(file.data(), &header, sizeof(header));
+}
+
 // Visits every field of the records; changes the one with number `target`, of any kind. A list is a
 // field of its own: an item goes, or comes twice.
 class Changer {
@@ -276,7 +293,8 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   for (std::size_t changes = 1 + random() % 3; changes > 0; --changes) {
     visit(*parts, random, random() % fields);
   }
-  const Bytes file = put_together(*parts, random() % 4 == 0);
+  Bytes file = put_together(*parts, random() % 4 == 0);
+  if (random() % 8 == 0) change_stored(file, random);
   if (file.size() > most) return LLVMFuzzerMutate(data, size, most);
   std::memcpy(data, file.data(), file.size());
   return file.size();

@@ -29,6 +29,9 @@ cmake --build build-fuzz --target "${targets[@]/#/fuzz_}" >build-fuzz/build.log 
 # What any input may take. A minute: in tests/run.sh the targets get what is left of the processor.
 limits="-rss_limit_mb=512 -malloc_limit_mb=64 -timeout=60 -max_len=16384"
 
+# Files that a target writes for its reader need no disk.
+[ ! -w /dev/shm ] || export TMPDIR=/dev/shm
+
 # New inputs go to build-fuzz/corpus/TARGET, what was found to build-fuzz/found/TARGET-...
 run_target() {
   local target=$1 log=build-fuzz/$1.log
