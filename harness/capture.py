@@ -75,6 +75,8 @@ def blame(error, step, recorder):
         return Stopped("build_error", "%s: %s" % (step, words), trace=trace)
     result = getattr(error, "result", None) if isinstance(error, driver.DriverError) else None
     met = recorder.call_failure()
+    if result is not None and met is not None and error.name in met.message and met.message not in words:
+        words += " (%s)" % met.message  # a call of the recorder's own on the way
     out_of_memory = result == OUT_OF_MEMORY or "OutOfMemory" in type(error).__name__
     if out_of_memory and met is not None and met.verdict == "out_of_memory":
         return Stopped("out_of_memory", "%s: %s" % (step, met.message), trace=trace)

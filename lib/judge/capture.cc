@@ -173,6 +173,7 @@ void run_capture(const Driver& driver, const Challenge& challenge, const Capture
   child.environment = child_environment(driver, files.request.parent_path() / "tmp");
   child.environment["LD_PRELOAD"] = recorder.string();
   child.environment["KJUDGE_RECORDER"] = recorder.string();
+  child.environment["KJUDGE_HOST_PROCESS"] = cat("capture-", name(options.role));
   if (driver.kind == DriverKind::cuda) {
     child.environment["CUDA_INJECTION64_PATH"] =
         recorder.string();  // for CUPTI, see record/cupti.h
