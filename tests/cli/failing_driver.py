@@ -25,8 +25,12 @@ UNDOING = {"cuMemUnmap", "cuMemAddressFree", "cuMemRelease", "cuMemFree", "cuMem
            "cuEventDestroy", "cuDevicePrimaryCtxRelease"}
 
 
-def fails_harmlessly(process, call):
-    return call in UNDOING
+# For these an invalid value is an answer: there is no such parameter or attribute.
+ASKING = {"cuFuncGetParamInfo", "cuFuncGetAttribute", "cuGraphKernelNodeGetAttribute"}
+
+
+def errors(call):
+    return [error for error in ERRORS if error != "INVALID_VALUE" or call not in ASKING]
 
 
 class FailingDriver(_kjudge.Case):
@@ -70,13 +74,16 @@ class FailingDriver(_kjudge.Case):
         failed = [words for words in lines if len(words) > 3]
         told = "%s\n%s" % (json.dumps(result), err)
         verdict = result["verdict"] if result else None
-        if not failed or (verdict == "accepted" and fails_harmlessly(process, call)):
+        # cuCtxSetCurrent: the last, with which a context is let go.
+        harmless = call in UNDOING or (process, call) == ("supervisor", "cuCtxSetCurrent") and n > 1
+        if not failed or (verdict == "accepted" and harmless):
             self.assertEqual((status, verdict), (0, "accepted"), told)
             return
         self.assertEqual({(words[0], words[2]) for words in failed}, {(process, call)})
         self.assertIn(call, result["message"] + result["log"] if result else err, told)
         if process == "supervisor" or process == "worker-baseline":
-            self.assertEqual(status, 5, told)
+            # What a failed launch says may be the kernels' doing: an error of the challenge's.
+            self.assertIn(status, (3, 5) if error == "LAUNCH_FAILED" else (5,), told)
             self.assertIn(verdict, (None, "judge_error"), told)
         else:
             self.assertIn(status, (1, 5), told)
@@ -90,12 +97,12 @@ class FailingDriver(_kjudge.Case):
             if ALL:
                 for n in sorted({1, 2, 3, 10, (last + 1) // 2, last}):
                     if n <= last:
-                        for error in ERRORS:
+                        for error in errors(call):
                             yield process, call, n, error
             else:
-                # Which one and how is other for each, and the same every time.
+                # Which one, and how, differs from call to call and is the same every time.
                 draw = sum(map(ord, process + call))
-                yield process, call, 1 + draw % last, ERRORS[draw // 7 % len(ERRORS)]
+                yield process, call, 1 + draw % last, errors(call)[draw // 7 % len(errors(call))]
 
     def test_each_call_in_each_process(self):
         count = 0
