@@ -158,7 +158,8 @@ class Capture:
     def run(self):
         limits = self.request["limits"]
         name_cupti()
-        self.recorder.begin(self.request["device"], self.request["seed"], limits["memory_bytes"])
+        self.recorder.begin(self.request["device"], self.request["seed"], limits["memory_bytes"],
+                            limits["bundle_bytes"])
         context = Context(self.request)
         prepare_s, capture_s = limits.get("prepare_s"), limits.get("capture_s")
         submission = self.timed("import", self.load, prepare_s)

@@ -165,8 +165,8 @@ struct BundleLimits {
 // Granularity of regions: what GPUs since Volta map.
 inline constexpr std::uint64_t kRegionGranule = 2u << 20;
 // Regions lie in [kArenaBase, kArenaBase + kArenaSize * kMaxDevices).
-// The upper half of an address in it is no number that sizes and strides like to be: packed in pairs
-// into a kernel's argument, they would look like pointers.
+// The upper half of an address in it is no number that sizes and strides like to be: packed in
+// pairs into a kernel's argument, they would look like pointers.
 inline constexpr std::uint64_t kArenaBase = 0x2d1b'0000'0000;
 inline constexpr std::uint64_t kArenaSize = std::uint64_t{1} << 40;
 inline constexpr std::uint32_t kMaxDevices = 16;
@@ -185,6 +185,7 @@ class BundleWriter {
 
   // Contents of a region of Role::state, in the order of Bundle::regions. Zero pages are left out.
   void add_memory(const Region& region, const ReadMemory& read);
+  std::uint64_t size_bytes() const;  // of the file so far
   // Writes everything else. Throws Fault::bug if `bundle` would not be accepted by a reader.
   void finish(const Bundle& bundle);
 
