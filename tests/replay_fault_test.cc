@@ -171,3 +171,41 @@ TEST_CASE("no failing driver call makes a wrong result right") {
     }
   }
 }
+
+namespace {
+
+// For the workers that are started while it lives.
+class FaultInWorkers {
+ public:
+  explicit FaultInWorkers(const std::string& fault) {
+    ::setenv("KJUDGE_HOST_FAULT", fault.c_str(), 1);
+  }
+  ~FaultInWorkers() { ::unsetenv("KJUDGE_HOST_FAULT"); }
+};
+
+}  // namespace
+
+TEST_CASE("a baseline without memory beside a larger submission is the submission's doing") {
+  FailingContest contest;
+  const FaultInWorkers fault("worker-baseline/cuMemCreate:1:OUT_OF_MEMORY");
+  const auto larger = contest.make({.kernels = {"right"}, .unused_state = 64 << 20});
+  const auto evaluation = contest.replay({contest.reference, contest.baseline, larger});
+  CHECK(evaluation.verdict == Verdict::out_of_memory);
+  CHECK_MESSAGE(evaluation.message.find("cuMemCreate") != std::string::npos, evaluation.message);
+  CHECK_MESSAGE(evaluation.message.find("allocate less") != std::string::npos, evaluation.message);
+  // Of the same size, it is not.
+  CHECK_THROWS_AS(contest.replay({contest.reference, contest.baseline, contest.right}), Error);
+}
+
+TEST_CASE("a worker whose driver does not start is no verdict on the submission") {
+  FailingContest contest;
+  const FaultInWorkers fault("worker-submission/cuInit:1:NO_DEVICE");
+  try {
+    contest.replay({contest.reference, contest.baseline, contest.right});
+    FAIL("nothing happened");
+  } catch (const Error& error) {
+    CHECK(error.fault() == Fault::device);
+    const std::string message = error.what();
+    CHECK_MESSAGE(message.find("cuInit: CUDA_ERROR_NO_DEVICE") != std::string::npos, message);
+  }
+}
