@@ -14,7 +14,7 @@ class RecorderError(Exception):
 
 class _Options(ctypes.Structure):
     _fields_ = [("device", c_int32), ("reserved", c_uint32), ("seed", c_uint64),
-                ("memory_limit_bytes", c_uint64)]
+                ("memory_limit_bytes", c_uint64), ("bundle_limit_bytes", c_uint64)]
 
 
 class _Seconds(ctypes.Structure):
@@ -60,8 +60,8 @@ class Recorder:
         verdict, rule, message = self._read("call_failure")
         return RecorderError(verdict, rule, message) if verdict else None
 
-    def begin(self, device, seed, memory_limit_bytes):
-        self._call("begin", byref(_Options(device, 0, seed, memory_limit_bytes)))
+    def begin(self, device, seed, memory_limit_bytes, bundle_limit_bytes):
+        self._call("begin", byref(_Options(device, 0, seed, memory_limit_bytes, bundle_limit_bytes)))
 
     def open_shape(self, name):
         self._call("open_shape", name.encode())

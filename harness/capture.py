@@ -75,6 +75,8 @@ def blame(error, step, recorder):
         return Stopped("build_error", "%s: %s" % (step, words), trace=trace)
     result = getattr(error, "result", None) if isinstance(error, driver.DriverError) else None
     met = recorder.call_failure()
+    if result is not None and met is not None and error.name in met.message and met.message not in words:
+        words += " (%s)" % met.message  # a call of the recorder's own on the way
     out_of_memory = result == OUT_OF_MEMORY or "OutOfMemory" in type(error).__name__
     if out_of_memory and met is not None and met.verdict == "out_of_memory":
         return Stopped("out_of_memory", "%s: %s" % (step, met.message), trace=trace)
@@ -156,7 +158,8 @@ class Capture:
     def run(self):
         limits = self.request["limits"]
         name_cupti()
-        self.recorder.begin(self.request["device"], self.request["seed"], limits["memory_bytes"])
+        self.recorder.begin(self.request["device"], self.request["seed"], limits["memory_bytes"],
+                            limits["bundle_bytes"])
         context = Context(self.request)
         prepare_s, capture_s = limits.get("prepare_s"), limits.get("capture_s")
         submission = self.timed("import", self.load, prepare_s)

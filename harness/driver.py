@@ -32,6 +32,9 @@ __all__ = [
 ]
 
 
+_INVALID_VALUE = 1
+
+
 def synchronize():
     """Waits for all work of the device."""
     call("cuCtxSynchronize")
@@ -481,8 +484,12 @@ class Kernel:
             sizes = []
             offset, size = c_size_t(), c_size_t()
             enter()
-            while raw("cuFuncGetParamInfo")(self.handle, len(sizes), byref(offset),
-                                              byref(size)) == 0:
+            while True:
+                result = raw("cuFuncGetParamInfo")(self.handle, len(sizes), byref(offset), byref(size))
+                if result == _INVALID_VALUE:  # there are no more
+                    break
+                if result != 0:
+                    raise DriverError("cuFuncGetParamInfo", result)
                 sizes.append(size.value)
             self._sizes = sizes
         return self._sizes

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -30,7 +31,8 @@ constexpr std::string_view kFull = R"({
   "cache": "hot",
   "compiler_flags": ["-O3", "-ffast-math"],
   "limits": {"build_s": 60, "prepare_s": 61, "capture_s": 62, "replay_s": 0.5,
-             "memory_bytes": 1073741824, "output_bytes": 65536, "submission_bytes": 1048576},
+             "memory_bytes": 1073741824, "output_bytes": 65536, "submission_bytes": 1048576,
+             "bundle_bytes": 2097152},
   "tensors": {
     "inputs": [
       {"name": "x", "dtype": "$dtype", "shape": ["rows", "columns"]},
@@ -183,8 +185,14 @@ TEST_CASE("a challenge is read with every shape resolved") {
   CHECK(challenge.target_ns == 12500);
   CHECK(challenge.cache == CacheMode::hot);
   CHECK(challenge.compiler_flags == std::vector<std::string>{"-O3", "-ffast-math"});
+  CHECK(challenge.limits.build_s == 60);
+  CHECK(challenge.limits.prepare_s == 61);
   CHECK(challenge.limits.capture_s == 62);
+  CHECK(challenge.limits.replay_s == 0.5);
   CHECK(challenge.limits.memory_bytes == 1 << 30);
+  CHECK(challenge.limits.output_bytes == 1 << 16);
+  CHECK(challenge.limits.submission_bytes == 1 << 20);
+  CHECK(challenge.limits.bundle_bytes == 2 << 20);
   REQUIRE(challenge.shapes.size() == 3);
 
   const Shape& small = challenge.shapes[0];
@@ -251,6 +259,36 @@ TEST_CASE("a challenge needs little") {
   CHECK(shape.regimes[0].generators[0].kind == fill_normal);
   CHECK(shape.regimes[0].generators[0].b == 1);
   CHECK(shape.outputs[0].expected_dtype == DType::float64);
+}
+
+TEST_CASE("each limit has a default and a range, and the message says it") {
+  const ChallengeLimits defaults;
+  CHECK(defaults.build_s == 300);
+  CHECK(defaults.prepare_s == 300);
+  CHECK(defaults.capture_s == 120);
+  CHECK(defaults.memory_bytes == 0);
+  CHECK(defaults.output_bytes == 1048576);
+  CHECK(defaults.submission_bytes == 16777216);
+  CHECK(defaults.bundle_bytes == 17179869184);
+  const auto limit = [](std::string_view field, std::string_view value) {
+    const std::string text(kFull);
+    const auto begin = text.find(cat("\"", field, "\": ")), end = text.find_first_of(",}", begin);
+    return error_with(text.substr(begin, end - begin), cat("\"", field, "\": ", value));
+  };
+  for (const auto& [field, low, high] :
+       {std::array{"build_s", "0.5", "86401"}, std::array{"prepare_s", "0.5", "86401"},
+        std::array{"capture_s", "0.5", "86401"}, std::array{"replay_s", "0", "3601"},
+        std::array{"memory_bytes", "-1", "1099511627777"},
+        std::array{"output_bytes", "1023", "67108865"},
+        std::array{"submission_bytes", "1023", "1073741825"},
+        std::array{"bundle_bytes", "65535", "1099511627777"}}) {
+    for (const char* value : {low, high}) {
+      const std::string message = limit(field, value);
+      CHECK_MESSAGE(message.starts_with(cat("challenge.json: limits.", field, ": expected ")),
+                    message);
+      CHECK_MESSAGE(message.find(value) != std::string::npos, message);
+    }
+  }
 }
 
 TEST_CASE("every field of challenge.json refuses every wrong kind, and names itself") {

@@ -61,7 +61,10 @@ inline int run_this_test_in_a_child(const std::string& test_case,
   if (pid == 0) {
     for (const auto& [key, value] : environment) ::setenv(key.c_str(), value.c_str(), 1);
     if (fd >= 0) ::dup2(fd, 3);
-    if (quiet) ::dup2(::open("/dev/null", O_WRONLY), STDERR_FILENO);
+    if (quiet) {
+      ::dup2(::open("/dev/null", O_WRONLY), STDOUT_FILENO);
+      ::dup2(STDOUT_FILENO, STDERR_FILENO);
+    }
     ::execl("/proc/self/exe", "tests", filter.c_str(), "--no-skip", "--minimal=true",
             static_cast<char*>(nullptr));
     ::_exit(127);

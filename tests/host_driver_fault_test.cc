@@ -2,6 +2,7 @@
 // Kernels that go wrong on the host driver: each fault's error, that it sticks, that the process
 // and other contexts live; time limits; faults asked for.
 #include <doctest/doctest.h>
+#include <elf.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -10,8 +11,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <set>
+#include <sstream>
 #include <thread>
 
+#include "elf_image.h"
 #include "host_driver.h"
 
 using namespace kjudge;
@@ -299,12 +304,133 @@ TEST_CASE("KJUDGE_HOST_FAULT makes the n-th call fail, and nothing else") {
             "child: faults asked for",
             {{"KJUDGE_HOST_FAULT",
               "cuMemAlloc:2:OUT_OF_MEMORY,cuStreamCreate:1:CUDA_ERROR_LAUNCH_FAILED"}}) == 0);
-  // A request that cannot be met is no test at all.
-  for (const char* bad : {"cuMemAlloc:2", "cuNoSuchCall:1:OUT_OF_MEMORY", "cuMemAlloc:0:NOT_READY",
-                          "cuMemAlloc:1:NO_SUCH_ERROR", "cuMemAlloc:x:OUT_OF_MEMORY"}) {
+  // A request that cannot be met is no test at all, whichever process it is for.
+  for (const char* bad :
+       {"cuMemAlloc:2", "cuNoSuchCall:1:OUT_OF_MEMORY", "cuMemAlloc:0:NOT_READY",
+        "cuMemAlloc:1:NO_SUCH_ERROR", "cuMemAlloc:x:OUT_OF_MEMORY", "cuMemAlloc:-1:OUT_OF_MEMORY",
+        "cuMemAlloc::OUT_OF_MEMORY", "cuMemAlloc:1x:OUT_OF_MEMORY",
+        "cuMemAlloc:1:", "cuMemAlloc:99999999999999999999:UNKNOWN", "judge/cuMemAlloc:1:UNKNOWN",
+        "/cuMemAlloc:1:UNKNOWN", "work/cuMemAlloc:1:UNKNOWN", "worker/cuNoSuchCall:1:UNKNOWN",
+        "cuMemAlloc:9:UNKNOWN,cuMemAlloc"}) {
+    CAPTURE(bad);
     CHECK(run_this_test_in_a_child("child: does nothing", {{"KJUDGE_HOST_FAULT", bad}}, -1, true) ==
           2);
   }
+}
+
+TEST_CASE("KJUDGE_HOST_FAULT can be for one kind of process") {
+  const std::string faults = "cuMemAlloc:2:OUT_OF_MEMORY,cuStreamCreate:1:LAUNCH_FAILED";
+  const auto prefixed = [](const std::string& process) {
+    return process + "/cuMemAlloc:2:OUT_OF_MEMORY," + process + "/cuStreamCreate:1:LAUNCH_FAILED";
+  };
+  const auto run = [&](const char* process, const std::string& wanted) {
+    std::map<std::string, std::string> environment = {{"KJUDGE_HOST_FAULT", wanted}};
+    if (process != nullptr) environment["KJUDGE_HOST_PROCESS"] = process;
+    return run_this_test_in_a_child("child: faults asked for", environment, -1, true);
+  };
+  CHECK(run(nullptr, prefixed("supervisor")) == 0);
+  CHECK(run("worker-baseline", prefixed("worker-baseline")) == 0);
+  CHECK(run("worker-baseline", prefixed("worker")) == 0);
+  CHECK(run("capture-submission", prefixed("capture")) == 0);
+  CHECK(run("worker-baseline", faults) == 0);
+  CHECK(run("worker-baseline", prefixed("worker-submission")) == 1);
+  CHECK(run("worker-baseline", prefixed("supervisor")) == 1);
+  CHECK(run(nullptr, prefixed("worker")) == 1);
+  CHECK(run("reference", prefixed("capture-reference")) == 1);
+}
+
+TEST_CASE("KJUDGE_HOST_TRACE has a line for each call, and says which failed") {
+  const TempDir folder("trace");
+  const std::string path = folder.path() / "trace";
+  REQUIRE(run_this_test_in_a_child(
+              "child: faults asked for",
+              {{"KJUDGE_HOST_TRACE", path},
+               {"KJUDGE_HOST_PROCESS", "worker-submission"},
+               {"KJUDGE_HOST_FAULT",
+                "cuMemAlloc:2:OUT_OF_MEMORY,cuStreamCreate:1:LAUNCH_FAILED"}}) == 0);
+  std::istringstream lines(read_file(path));
+  int allocations = 0, failed = 0;
+  for (std::string process, pid, call; lines >> process >> pid >> call;) {
+    CHECK(process == "worker-submission");
+    std::string rest;
+    std::getline(lines, rest);
+    if (call == "cuMemAlloc" && ++allocations == 2) CHECK(rest == " CUDA_ERROR_OUT_OF_MEMORY");
+    failed += !rest.empty();
+  }
+  CHECK(allocations == 3);
+  CHECK(failed == 2);
+}
+
+namespace {
+
+std::string host_driver_path() { return library_directory() / "libkjudge_host_driver.so"; }
+
+// Every exported function, "cuMemAlloc_v2".
+std::vector<std::string> exported_calls() {
+  const std::string image = read_file(host_driver_path());
+  const Elf elf(std::as_bytes(std::span(image)));
+  std::vector<std::string> calls;
+  for (const ElfSymbol& symbol : elf.symbols()) {
+    if (symbol.binding == STB_GLOBAL && symbol.type == STT_FUNC && !symbol.undefined &&
+        symbol.name.starts_with("cu")) {
+      calls.emplace_back(symbol.name);
+    }
+  }
+  return calls;
+}
+
+std::string without_version(const std::string& call) { return call.substr(0, call.rfind("_v")); }
+
+}  // namespace
+
+// Through no other function of ours, which would make calls of its own.
+TEST_CASE("child: every entry fails" * doctest::skip()) {
+  void* const library = ::dlopen(host_driver_path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(library != nullptr);
+  using Any = CUresult (*)(void*, void*, void*, void*, void*, void*, void*, void*, void*, void*,
+                           void*, void*);
+  for (const std::string& call : exported_calls()) {
+    const auto function = reinterpret_cast<Any>(::dlsym(library, call.c_str()));
+    const bool found = function != nullptr;
+    REQUIRE_MESSAGE(found, call);
+    CHECK_MESSAGE(function(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+                           nullptr, nullptr, nullptr, nullptr) == CUDA_ERROR_ECC_UNCORRECTABLE,
+                  call);
+  }
+}
+
+TEST_CASE("every entry of the host driver fails when asked, of whatever version") {
+  const std::vector<std::string> calls = exported_calls();
+  CHECK(calls.size() > 200);
+  std::map<std::string, int> versions;
+  std::string faults;
+  for (const std::string& call : calls) {
+    const std::string name = without_version(call);
+    faults += cat(faults.empty() ? "" : ",", name, ":", ++versions[name], ":ECC_UNCORRECTABLE");
+  }
+  CHECK(run_this_test_in_a_child("child: every entry fails", {{"KJUDGE_HOST_FAULT", faults}}) == 0);
+}
+
+TEST_CASE("cuGetProcAddress gives no function that KJUDGE_HOST_FAULT does not reach") {
+  std::set<void*> exported;
+  std::set<std::string> names;
+  for (const std::string& call : exported_calls()) {
+    exported.insert(host_symbol(call.c_str()));
+    names.insert(without_version(call));
+  }
+  std::size_t found = 0;
+  for (const std::string& name : names) {
+    for (int version = 2000; version <= 13000; version += 10) {
+      void* function = nullptr;
+      CUdriverProcAddressQueryResult status;
+      const CUresult result = CU(cuGetProcAddress)(name.c_str(), &function, version, 0, &status);
+      if (result != CUDA_SUCCESS) FAIL_CHECK(name);
+      if (function == nullptr) continue;
+      ++found;
+      if (!exported.contains(function)) FAIL_CHECK(name << " of CUDA " << version);
+    }
+  }
+  CHECK(found > 10'000);
 }
 
 TEST_CASE("child: little memory" * doctest::skip()) {

@@ -156,3 +156,22 @@ TEST_CASE("every kill point names an actor and a step once") {
     for (std::size_t j = 0; j < i; ++j) CHECK(points[i] != points[j]);
   }
 }
+
+// A worker whose driver does not start says so, and ends before it has read what it was sent.
+TEST_CASE("what the other side said is heard though it ended with messages unread") {
+  auto [ours, theirs] = socket_pair();
+  Channel left(std::move(ours), [] {});
+  {
+    Channel right(std::move(theirs), [] {});
+    REQUIRE(left.send(Release{}));
+    Failed failed;
+    failed.result = 2;
+    REQUIRE(right.send(failed));
+  }
+  const auto received = left.receive(soon());
+  REQUIRE(received.state == Channel::Received::message);
+  const auto failed = Channel::read<Failed>(received.message_body);
+  REQUIRE(failed);
+  CHECK(failed->result == 2);
+  CHECK(left.receive(soon()).state == Channel::Received::closed);
+}

@@ -186,6 +186,7 @@ class BundleWriter {
 
   // Contents of a region of Role::state, in the order of Bundle::regions. Zero pages are left out.
   void add_memory(const Region& region, const ReadMemory& read);
+  std::uint64_t size_bytes() const;  // of the file so far
   // Writes everything else. Throws Fault::bug if `bundle` would not be accepted by a reader.
   void finish(const Bundle& bundle);
 

@@ -66,6 +66,8 @@ class BundleWriter::Impl {
     }
   }
 
+  std::uint64_t size_bytes() const { return end_; }
+
   void finish(const Bundle& bundle) {
     KJ_CHECK(!temporary_.empty());
     const BundleLimits limits;
@@ -217,6 +219,7 @@ BundleWriter::~BundleWriter() = default;
 void BundleWriter::add_memory(const Region& region, const ReadMemory& read) {
   impl_->add_memory(region, read);
 }
+std::uint64_t BundleWriter::size_bytes() const { return impl_->size_bytes(); }
 void BundleWriter::finish(const Bundle& bundle) { impl_->finish(bundle); }
 
 std::uint64_t meta_bytes(const Bundle& bundle) {

@@ -83,6 +83,7 @@ struct ChallengeLimits {
   std::uint64_t memory_bytes = 0;        // of the arena; 0: what the device has
   std::uint64_t output_bytes = 1 << 20;  // of stdout and stderr kept
   std::uint64_t submission_bytes = 16 << 20;
+  std::uint64_t bundle_bytes = std::uint64_t{16} << 30;  // of the recording's file
 };
 
 struct Challenge {

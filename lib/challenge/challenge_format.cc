@@ -225,7 +225,9 @@ FieldTable<ChallengeLimits> limits_table() {
        optional("output_bytes", &Limits::output_bytes,
                 integer_kind<std::uint64_t>(1 << 10, 64 << 20), "stdout and stderr that are kept"),
        optional("submission_bytes", &Limits::submission_bytes,
-                integer_kind<std::uint64_t>(1 << 10, 1 << 30), "files of a submission")});
+                integer_kind<std::uint64_t>(1 << 10, 1 << 30), "files of a submission"),
+       optional("bundle_bytes", &Limits::bundle_bytes, integer_kind<std::uint64_t>(1 << 16, kMost),
+                "file of a submission's recording")});
 }
 
 }  // namespace

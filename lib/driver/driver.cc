@@ -46,6 +46,10 @@ Driver Driver::resolve(DriverKind kind, PFN_cuGetProcAddress_v12000 get_proc_add
     void* function = nullptr;
     CUdriverProcAddressQueryResult found;
     const CUresult result = get_proc_address(entry, &function, version, 0, &found);
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_FOUND) {
+      throw Error(Fault::device, cat("cuGetProcAddress of ", entry, ": the ", name(kind),
+                                     " driver answers ", static_cast<int>(result)));
+    }
     if (result != CUDA_SUCCESS || function == nullptr) {
       throw Error(Fault::device,
                   cat("the ", name(kind), " driver has no ", entry, " of CUDA ", version / 1000,
@@ -93,6 +97,23 @@ std::string gpu_uuid(const Driver& driver, int device) {
     text += kDigits[byte & 15];
   }
   return text;
+}
+
+bool is_kernel_fault(CUresult result) {
+  switch (result) {
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+      return true;
+    default:
+      return false;
+  }
 }
 
 void check_driver(const Driver& driver, CUresult result, std::string_view call,

@@ -145,6 +145,9 @@ class DriverError : public Error {
   CUresult result_;
 };
 
+// Whether it says that a kernel went wrong or ran too long, and not that a call could not be done.
+bool is_kernel_fault(CUresult result);
+
 // Throws DriverError (Fault::device): "cuMemMap: CUDA_ERROR_INVALID_VALUE (invalid argument)".
 void check_driver(const Driver& driver, CUresult result, std::string_view call,
                   std::source_location where = std::source_location::current());

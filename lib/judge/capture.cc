@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <sstream>
 #include <utility>
 
 #include "judge/agreement.h"
@@ -20,6 +21,13 @@ namespace fs = std::filesystem;
 constexpr std::size_t kStatusLimit = 4u << 20;
 // Beyond prepare and capture: starting Python, the export of memory to the bundle.
 constexpr double kExportSeconds = 120;
+
+// "1.5", "300".
+std::string seconds_text(double seconds) {
+  std::ostringstream text;
+  text << seconds;
+  return text.str();
+}
 
 // A submission's failure found by kjudge itself while it captures.
 struct CaptureFailure {
@@ -64,7 +72,7 @@ void run_build(const Driver& driver, const Challenge& challenge, const fs::path&
   if (!built.output.empty()) outcome.log += "--- build.sh\n" + built.output;
   if (!built.status) {
     throw CaptureFailure{Verdict::timeout, cat("build.sh did not end within its limit of ",
-                                               static_cast<int>(challenge.limits.build_s),
+                                               seconds_text(challenge.limits.build_s),
                                                " s; build less, or ship what takes long")};
   }
   if (!built.status->ok()) {
@@ -79,8 +87,8 @@ CaptureStatus read_status(const CaptureFiles& files, const Finished& finished,
   if (!finished.status) {
     const ChallengeLimits& limits = challenge.limits;
     throw CaptureFailure{Verdict::timeout,
-                         cat("the capture did not end within ", static_cast<int>(limits.prepare_s),
-                             " s for prepare and ", static_cast<int>(limits.capture_s),
+                         cat("the capture did not end within ", seconds_text(limits.prepare_s),
+                             " s for prepare and ", seconds_text(limits.capture_s),
                              " s for kernel_fn of all shapes; look for an endless loop, or do less "
                              "work on the host")};
   }
@@ -125,14 +133,14 @@ void check_step_limits(const CaptureSeconds& seconds, const ChallengeLimits& lim
   if (prepare > limits.prepare_s) {
     throw CaptureFailure{
         Verdict::timeout,
-        cat("import and prepare took ", static_cast<int>(prepare), " s, more than the limit of ",
-            static_cast<int>(limits.prepare_s), " s")};
+        cat("import and prepare took ", seconds_text(prepare), " s, more than the limit of ",
+            seconds_text(limits.prepare_s), " s; import, compile or allocate less")};
   }
   if (seconds.capture.value_or(0) > limits.capture_s) {
-    throw CaptureFailure{
-        Verdict::timeout,
-        cat("kernel_fn of all shapes took ", static_cast<int>(*seconds.capture),
-            " s, more than the limit of ", static_cast<int>(limits.capture_s), " s")};
+    throw CaptureFailure{Verdict::timeout,
+                         cat("kernel_fn of all shapes took ", seconds_text(*seconds.capture),
+                             " s, more than the limit of ", seconds_text(limits.capture_s),
+                             " s; do less on the host in kernel_fn: compile and tune in prepare")};
   }
 }
 
@@ -141,6 +149,14 @@ void validate_bundle(const CaptureFiles& files, const Challenge& challenge,
   std::error_code error;
   if (!fs::is_regular_file(fs::symlink_status(files.bundle, error))) {
     throw CaptureFailure{Verdict::refused, "the capture left no bundle"};
+  }
+  // The recorder keeps to it, unless it was tampered with; modules come on top of what it counts.
+  const std::uintmax_t size = fs::file_size(files.bundle);
+  if (size > challenge.limits.bundle_bytes) {
+    throw CaptureFailure{Verdict::refused,
+                         cat("the recording is a file of ", size, " bytes, more than the limit of ",
+                             challenge.limits.bundle_bytes,
+                             "; keep less device memory filled, or load smaller modules")};
   }
   BundleLimits limits;
   if (challenge.limits.memory_bytes != 0) limits.memory_bytes = challenge.limits.memory_bytes;
@@ -173,6 +189,7 @@ void run_capture(const Driver& driver, const Challenge& challenge, const Capture
   child.environment = child_environment(driver, files.request.parent_path() / "tmp");
   child.environment["LD_PRELOAD"] = recorder.string();
   child.environment["KJUDGE_RECORDER"] = recorder.string();
+  child.environment["KJUDGE_HOST_PROCESS"] = cat("capture-", name(options.role));
   if (driver.kind == DriverKind::cuda) {
     child.environment["CUDA_INJECTION64_PATH"] =
         recorder.string();  // for CUPTI, see record/cupti.h

@@ -69,7 +69,8 @@ std::string capture_request(const Challenge& challenge, const CaptureOptions& op
                                               ? OutputTypes::expected
                                               : OutputTypes::submitted));
   }
-  Json::Object limits = {{"memory_bytes", number(challenge.limits.memory_bytes)}};
+  Json::Object limits = {{"memory_bytes", number(challenge.limits.memory_bytes)},
+                         {"bundle_bytes", number(challenge.limits.bundle_bytes)}};
   if (!options.eager) {  // someone at a debugger has time
     limits.push_back({"prepare_s", Json{challenge.limits.prepare_s}});
     limits.push_back({"capture_s", Json{challenge.limits.capture_s}});

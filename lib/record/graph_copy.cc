@@ -107,6 +107,11 @@ std::size_t image_of(const Watched& watched, const NodeKernel& kernel, std::stri
   throw Refused(Rule::unknown_module, cat("the module of kernel ", name, " was not seen loading"));
 }
 
+// A driver that does not know an attribute has none set.
+bool is_unknown(CUresult result) {
+  return result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_NOT_SUPPORTED;
+}
+
 void copy_arguments(const Driver& driver, const CUDA_KERNEL_NODE_PARAMS_v2& params,
                     CUfunction function, KernelNode& node) {
   for (std::size_t i = 0;; ++i) {
@@ -181,8 +186,9 @@ void copy_launch_attributes(const Driver& driver, CUgraphNode from, const NodeKe
   for (const int number : {1, 2, 4, 5, 8, 9, 10, 11, 13, 14, 16}) {
     const auto id = static_cast<CUlaunchAttributeID>(number);
     CUlaunchAttributeValue value{};
-    // A driver that does not know an attribute has none set.
-    if (driver.cuGraphKernelNodeGetAttribute(from, id, &value) != CUDA_SUCCESS) continue;
+    const CUresult result = driver.cuGraphKernelNodeGetAttribute(from, id, &value);
+    if (is_unknown(result)) continue;
+    check_driver(driver, result, "cuGraphKernelNodeGetAttribute");
     const bool set_by_launch = kernel.settings.launch_attributes.count(number) != 0;
     if (reads_unset(id, value).value_or(!set_by_launch)) continue;
     if (id == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW) {
@@ -226,10 +232,11 @@ KernelNode copy_kernel(const Watched& watched, CUgraphNode from) {
   // versions.
   for (const std::uint32_t id : {0u, 1u, 2u, 3u, 4u, 5u, 6u}) {
     int value = 0;
-    if (driver.cuFuncGetAttribute(&value, static_cast<CUfunction_attribute>(id), kernel.function) ==
-        CUDA_SUCCESS) {
-      node.observed_attributes.push_back(attribute_of(id, &value, sizeof(value)));
-    }
+    const CUresult result =
+        driver.cuFuncGetAttribute(&value, static_cast<CUfunction_attribute>(id), kernel.function);
+    if (is_unknown(result)) continue;
+    check_driver(driver, result, "cuFuncGetAttribute");
+    node.observed_attributes.push_back(attribute_of(id, &value, sizeof(value)));
   }
   node.cache_config = kernel.settings.cache_config;
   return node;

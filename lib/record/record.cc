@@ -68,6 +68,8 @@ int guarded(Body body) noexcept {
       last = {"refused", std::string(row(error.rule()).name), error.what()};
     } catch (const DriverError& error) {
       last = {verdict_of(error.result()), "", error.what()};
+    } catch (const Error& error) {
+      last = {error.fault() == Fault::submission ? "refused" : "judge_error", "", error.what()};
     } catch (const std::exception& error) {
       last = {"judge_error", "", error.what()};
     }
@@ -115,7 +117,8 @@ KJ_EXPORTED int kjudge_record_begin(const kjudge_record_options* options) {
     if (found == nullptr) throw Error(Fault::device, cat("recorder: ", why));
     KJ_CHECK(!api().recording);
     api().recording = std::make_unique<Recording>(
-        *found, RecordingOptions{options->device, options->seed, options->memory_limit_bytes});
+        *found, RecordingOptions{options->device, options->seed, options->memory_limit_bytes,
+                                 options->bundle_limit_bytes});
     api().owner = ::getpid();
   });
 }

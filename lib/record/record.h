@@ -31,6 +31,7 @@ struct kjudge_record_options {
   uint32_t reserved;
   uint64_t seed;                // of the made-up inputs
   uint64_t memory_limit_bytes;  // of device memory in use at a time; 0: what the device has
+  uint64_t bundle_limit_bytes;  // of the file that write makes
 };
 
 // Retains the device's primary context, makes it current in this thread and reserves the arena.

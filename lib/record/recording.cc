@@ -544,6 +544,13 @@ void Recording::write(const std::filesystem::path& path, const RecordingSeconds&
                                             " bytes, more than ", most));
   }
   BundleWriter writer(path);
+  const auto require_room = [&] {
+    if (writer.size_bytes() <= options_.bundle_limit_bytes) return;
+    throw Error(Fault::submission,
+                cat("the recording is larger than its limit of ", options_.bundle_limit_bytes,
+                    " bytes: it holds all device memory that is not zero when prepare and "
+                    "kernel_fn have run; free what kernel_fn does not need, or leave it zero"));
+  };
   std::vector<std::pair<std::uint64_t, Snapshot>> snapshots;
   const bool several = shapes_.size() > 1;
   for (const Region& region : bundle.regions) {
@@ -551,10 +558,12 @@ void Recording::write(const std::filesystem::path& path, const RecordingSeconds&
     Snapshot* snapshot =
         several ? &snapshots.emplace_back(region.address, Snapshot(region.size)).second : nullptr;
     writer.add_memory(region, [&](std::uint64_t offset, std::span<std::byte> out) {
+      require_room();
       KJ_DRIVER(driver_, cuMemcpyDtoH(out.data(), region.address + offset, out.size()));
       if (snapshot != nullptr) snapshot->keep(offset, out);
     });
   }
+  require_room();
   // Each replay from the memory that is in the bundle, as a worker's will be.
   for (std::size_t i = 0; i < shapes_.size(); ++i) {
     if (i > 0) {

@@ -17,6 +17,7 @@ struct RecordingOptions {
   int device = 0;
   std::uint64_t seed = 0;
   std::uint64_t memory_limit_bytes = 0;
+  std::uint64_t bundle_limit_bytes = 0;
 };
 
 struct RecordingSeconds {

@@ -23,7 +23,10 @@ void CaptureWatch::launching(CUstream stream, CUfunction function) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   // The legacy stream answers with an error while another stream is captured: not part of it.
   const CUresult result = driver_.cuStreamIsCapturing(stream, &status);
-  if (result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE) return;
+  if (result != CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
+    check_driver(driver_, result, "cuStreamIsCapturing");
+    if (status != CU_STREAM_CAPTURE_STATUS_NONE) return;
+  }
   const char* kernel = nullptr;
   if (function != nullptr && driver_.cuFuncGetName(&kernel, function) != CUDA_SUCCESS) {
     CUfunction of_library = nullptr;  // launches also take a CUkernel

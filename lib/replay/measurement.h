@@ -52,6 +52,7 @@ class Measurement {
     return cat("shape ", shapes_[shape]->name, ": ");
   }
 
+  void copy_memory();
   Workers start_workers(const PlannedRound& plan);
   template <class Body>
   void with_second_try(const Body& body);
@@ -114,7 +115,8 @@ void Measurement::with_second_try(const Body& body) {
     try {
       return body(retaken);
     } catch (const ArmFailed& failed) {
-      if (!failed.odd || ++odd_ends_[arm_index(failed.arm)] > 1) throw;
+      if (failed.cause != ArmFailed::Cause::odd_end || ++odd_ends_[arm_index(failed.arm)] > 1)
+        throw;
       retaken = failed.what();
     }
   }

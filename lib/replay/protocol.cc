@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 #include "replay/replay.h"
 
@@ -82,13 +83,18 @@ Channel::Received Channel::receive(Clock::time_point deadline) {
 
   auto slice_end = Clock::now() + kSlice;
   ssize_t n = -1;
+  bool reset = false;
   for (;;) {
     message.msg_control = control.data();
     message.msg_controllen = control.size();
     n = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     received.at = Clock::now();
     if (n >= 0) break;
-    if (errno == ECONNRESET) return received;
+    if (errno == ECONNRESET) {
+      // It ended with messages unread. That is told once, before what it had sent.
+      if (std::exchange(reset, true)) return received;
+      continue;
+    }
     if (errno != EAGAIN && errno != EINTR) throw_errno("receive from the other side of a replay");
     if (received.at >= deadline) {
       received.state = Received::late;

@@ -140,10 +140,17 @@ struct Copied {
   std::uint32_t disturbed = 0;  // a stamp slot that was not drawn had changed
 };
 
+// What a worker was doing when it failed.
+enum class Stage : std::uint32_t {
+  own = 0,      // what kjudge does in every worker, before the bundle has a part in it
+  rebuild = 1,  // the bundle's memory, modules, graphs
+  replay = 2,
+};
+
 struct Failed {
   static constexpr auto kKind = MessageKind::failed;
-  std::int32_t result = 0;   // CUresult; 0: not the driver's
-  std::uint32_t during = 0;  // 0: setup, 1: a replay
+  std::int32_t result = 0;  // CUresult; 0: not the driver's
+  Stage stage = Stage::own;
   std::uint32_t text_bytes = 0;
   std::array<char, 900> text{};
 };

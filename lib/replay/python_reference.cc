@@ -32,6 +32,7 @@ ChildOptions child_options(const Driver& driver, int device, const fs::path& wor
   options.environment = {{"KJUDGE_DRIVER", std::string(name(driver.kind))},
                          {"KJUDGE_DRIVER_LIBRARY", driver.library.string()},
                          {"KJUDGE_DEVICE", std::to_string(device)},
+                         {"KJUDGE_HOST_PROCESS", "reference"},
                          {"PYTHONDONTWRITEBYTECODE", "1"},
                          {"TMPDIR", (work / "tmp").string()}};
   options.descriptors = {{2, 1}, {socket, 3}};  // what it prints is talk, not a result

@@ -20,6 +20,15 @@
 #include "replay/measurement.h"
 
 namespace kjudge {
+namespace {
+
+std::uint64_t recorded_bytes(const Bundle& bundle) {
+  std::uint64_t bytes = 0;
+  for (const Region& region : bundle.regions) bytes += region.size;
+  return bytes;
+}
+
+}  // namespace
 
 Measurement::Measurement(const Driver& driver, const Challenge& challenge,
                          const ReplayOptions& options, const ReportProgress& progress,
@@ -90,28 +99,45 @@ void Measurement::set_up(const BundleReader* reference, const BundleReader& base
   }
   reach("supervisor", "reference");
   try {
-    side_->prepare_arm(ArmName::baseline,
-                       bind_shapes(baseline, shapes_, ExpectedType::of_submission));
+    side_->bind_arm(ArmName::baseline, bind_shapes(baseline, shapes_, ExpectedType::of_submission));
   } catch (Error& error) {
     error.context("the baseline's bundle");
     throw;
   }
   try {
-    side_->prepare_arm(ArmName::submission,
-                       bind_shapes(submission, shapes_, ExpectedType::of_submission));
+    side_->bind_arm(ArmName::submission,
+                    bind_shapes(submission, shapes_, ExpectedType::of_submission));
+  } catch (const Error& error) {
+    if (error.fault() != Fault::malformed) throw;
+    throw ArmFailed(ArmName::submission, Verdict::refused, ArmFailed::Cause::arm,
+                    cat("the bundle is not a recording of this challenge: ", error.what()));
+  }
+  copy_memory();
+}
+
+// The submission's last: where it does not fit, all that the judge needs did.
+void Measurement::copy_memory() {
+  side_->make_buffers();
+  try {
+    side_->copy_memory(ArmName::baseline);
+  } catch (Error& error) {
+    error.context("the baseline's bundle");
+    throw;
+  }
+  try {
+    side_->copy_memory(ArmName::submission);
   } catch (const DriverError& error) {
     if (error.result() != CUDA_ERROR_OUT_OF_MEMORY) throw;
     throw ArmFailed(
-        ArmName::submission, Verdict::out_of_memory, false,
+        ArmName::submission, Verdict::out_of_memory, ArmFailed::Cause::arm,
         cat("a copy of the recorded memory does not fit on the device; allocate less in "
             "prepare() (",
             error.what(), ")"));
   } catch (const Error& error) {
     if (error.fault() != Fault::malformed) throw;
-    throw ArmFailed(ArmName::submission, Verdict::refused, false,
-                    cat("the bundle is not a recording of this challenge: ", error.what()));
+    throw ArmFailed(ArmName::submission, Verdict::refused, ArmFailed::Cause::arm,
+                    cat("the recorded memory cannot be read: ", error.what()));
   }
-  side_->make_buffers();
 }
 
 Measurement::Workers Measurement::start_workers(const PlannedRound& plan) {
@@ -152,7 +178,7 @@ void Measurement::expect(std::size_t shape) {
   try {
     side_->expect(shape);
   } catch (const DriverError& error) {
-    throw Error(Fault::package,
+    throw Error(is_kernel_fault(error.result()) ? Fault::package : Fault::device,
                 cat("reference.py: ", in_shape(shape), "the reference failed: ", error.what()));
   }
   reach("supervisor", "expected");
@@ -218,10 +244,22 @@ void Measurement::wrong(const Place& place, CheckFailure failure, const std::str
 }
 
 void Measurement::conclude(const ArmFailed& failed) {
-  if (failed.arm == ArmName::baseline) {
-    throw Error(failed.odd ? Fault::device : Fault::package,
-                cat(failed.odd ? "" : "baseline.py: ", failed.what()));
+  const bool own = failed.cause == ArmFailed::Cause::arm;
+  if (failed.arm == ArmName::baseline && failed.verdict == Verdict::out_of_memory) {
+    const std::uint64_t baseline = recorded_bytes(side_->arm(ArmName::baseline).bundle());
+    const std::uint64_t submission = recorded_bytes(side_->arm(ArmName::submission).bundle());
+    if (submission > baseline) {
+      return conclude(ArmFailed(ArmName::submission, Verdict::out_of_memory, ArmFailed::Cause::arm,
+                                cat("the device has no room for the submission's ", submission,
+                                    " bytes of recorded memory beside the baseline's ", baseline,
+                                    "; allocate less in prepare() (", failed.what(), ")")));
+    }
   }
+  if (failed.arm == ArmName::baseline) {
+    throw Error(own ? Fault::package : Fault::device,
+                cat(own ? "baseline.py: " : "", failed.what()));
+  }
+  if (failed.cause == ArmFailed::Cause::machine) throw Error(Fault::device, failed.what());
   ShapeFacts& facts = facts_[current_];
   facts.verdict = failed.verdict;
   facts.message = failed.what();

@@ -188,10 +188,13 @@ std::uint64_t SupervisorDevice::expected_address(std::size_t shape, std::size_t 
   return reference_.bundle().tensors[places[reference_.outputs[shape][output]].tensor].address;
 }
 
-void SupervisorDevice::prepare_arm(ArmName arm, const BoundBundle& bundle) {
+void SupervisorDevice::bind_arm(ArmName arm, const BoundBundle& bundle) {
+  arms_[static_cast<std::size_t>(arm)].bundle = bundle;
+}
+
+void SupervisorDevice::copy_memory(ArmName arm) {
   ArmSide& side = arms_[static_cast<std::size_t>(arm)];
-  side.bundle = bundle;
-  side.memory = share(bundle);
+  side.memory = share(side.bundle);
 }
 
 void SupervisorDevice::make_buffers() {

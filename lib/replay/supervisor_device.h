@@ -51,8 +51,10 @@ class SupervisorDevice {
   void make_inputs(std::vector<const Shape*> shapes);
   void rebuild_reference(const BoundBundle& reference);
   void start_reference(const Challenge& challenge, Channel::Idle idle);  // in its place
-  void prepare_arm(ArmName arm, const BoundBundle& bundle);
+  // In this order: what is made before the copies cannot fail for want of memory that an arm took.
+  void bind_arm(ArmName arm, const BoundBundle& bundle);
   void make_buffers();
+  void copy_memory(ArmName arm);
 
   // What a worker of the arm is given.
   const BoundBundle& arm(ArmName arm) const { return arms_[static_cast<std::size_t>(arm)].bundle; }

@@ -28,7 +28,7 @@ class Replayer {
   explicit Replayer(Channel& channel) : channel_(channel) {}
 
   void work();
-  bool replaying() const { return replaying_; }
+  Stage stage() const { return stage_; }
 
  private:
   template <class T>
@@ -44,7 +44,7 @@ class Replayer {
   void empty_caches(const Arm& arm);
 
   Channel& channel_;
-  bool replaying_ = false;
+  Stage stage_ = Stage::own;
   std::string_view arm_name_ = "worker";
   Setup setup_;
   const Driver* driver_ = nullptr;
@@ -85,7 +85,7 @@ void Replayer::work() {
   auto message = next();
   expect<Calibrate>(message);
   calibrate();
-  replaying_ = true;
+  stage_ = Stage::replay;
   for (;;) {
     message = next();
     replay(expect<Arm>(message));
@@ -121,7 +121,9 @@ void Replayer::set_up() {
   KJ_CHECK(expect<Build>(message).memories == shared.size());
   step("build");
 
+  stage_ = Stage::rebuild;
   rebuild_ = std::make_unique<Rebuild>(*device_, bundle_->bundle(), shared);
+  stage_ = Stage::own;
   eviction_ = Mapping(*driver_, device, eviction_memory_, Access::read);
   // Kernels of the bundle can write there too; the supervisor wipes it before each replay.
   transfer_ = Mapping(*driver_, device, transfer_memory_, Access::read_write);
@@ -222,10 +224,10 @@ void Replayer::replay(const Arm& arm) {
   step("copied");
 }
 
-Failed failure(CUresult result, bool replaying, std::string_view text) {
+Failed failure(CUresult result, Stage stage, std::string_view text) {
   Failed failed;
   failed.result = static_cast<std::int32_t>(result);
-  failed.during = replaying ? 1 : 0;
+  failed.stage = stage;
   failed.text_bytes = static_cast<std::uint32_t>(std::min(text.size(), failed.text.size()));
   std::copy_n(text.begin(), failed.text_bytes, failed.text.begin());
   return failed;
@@ -246,9 +248,9 @@ int run_worker(int socket) {
   } catch (const Stop&) {
     return 0;
   } catch (const DriverError& error) {
-    channel.send(failure(error.result(), replayer.replaying(), error.what()));
+    channel.send(failure(error.result(), replayer.stage(), error.what()));
   } catch (const std::exception& error) {
-    channel.send(failure(CUDA_SUCCESS, replayer.replaying(), error.what()));
+    channel.send(failure(CUDA_SUCCESS, replayer.stage(), error.what()));
   }
   return 1;
 }

@@ -76,6 +76,7 @@ Worker::Worker(const WorkerStart& start, const SupervisorDevice& side, Channel::
         options.arguments = {"worker", "--socket", "3"};
         // Loaded behind the block kernel, a kernel would wait for it for ever.
         options.environment["CUDA_MODULE_LOADING"] = "EAGER";
+        options.environment["KJUDGE_HOST_PROCESS"] = cat("worker-", name(start.arm));
         options.descriptors = {{ends[1].get(), 3}};
         channel_ = Channel(std::move(ends[0]), std::move(idle));
         return Child(options);
@@ -141,33 +142,46 @@ void Worker::report_death() {
   const bool own = signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
                    signal == SIGABRT || signal == SIGTRAP || signal == SIGSYS;
   throw ArmFailed(
-      start_.arm, Verdict::runtime_error, !own,
+      start_.arm, Verdict::runtime_error, own ? ArmFailed::Cause::arm : ArmFailed::Cause::odd_end,
       cat("the process that replays the ", name(start_.arm), " ended",
           shape_.empty() ? "" : cat(" in shape ", shape_), ": ",
           status ? describe(*status) : std::string("it closed its socket and went on"),
           own && graph_ != nullptr ? cat("; ", suspects(graph_), " did that") : std::string()));
 }
 
+// Where the driver refuses, the submission answers for its own bundle and kernels. The baseline was
+// recorded and replayed on this machine, so a refusal is the machine's; its kernels' faults are
+// not.
 void Worker::report_failure(const Failed& failed) {
+  using Cause = ArmFailed::Cause;
+  const auto result = static_cast<CUresult>(failed.result);
+  const bool submission = start_.arm == ArmName::submission;
+  const Cause refused = submission || result == CUDA_SUCCESS ? Cause::arm : Cause::machine;
   const std::string text = readable(failed);
-  if (failed.during == 0 || graph_ == nullptr) {
-    const bool memory = failed.result == CUDA_ERROR_OUT_OF_MEMORY;
-    throw ArmFailed(start_.arm, memory ? Verdict::out_of_memory : Verdict::runtime_error, false,
-                    memory ? cat("the ", name(start_.arm),
-                                 "'s recorded memory does not fit on the "
-                                 "device beside the judge's; allocate less in prepare() (",
-                                 text, ")")
-                           : cat("the ", name(start_.arm), "'s graphs cannot be rebuilt: ", text));
+  if (failed.stage == Stage::replay && graph_ != nullptr) {
+    const Explanation why = explain(failed.result);
+    throw ArmFailed(start_.arm, why.verdict, is_kernel_fault(result) ? Cause::arm : refused,
+                    cat("shape ", shape_, ": ", suspects(graph_), " ", why.text, " (", text, ")"));
   }
-  const Explanation why = explain(failed.result);
-  throw ArmFailed(start_.arm, why.verdict, false,
-                  cat("shape ", shape_, ": ", suspects(graph_), " ", why.text, " (", text, ")"));
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    throw ArmFailed(start_.arm, Verdict::out_of_memory, refused,
+                    cat("the ", name(start_.arm),
+                        "'s recorded memory does not fit on the "
+                        "device beside the judge's; allocate less in prepare() (",
+                        text, ")"));
+  }
+  if (failed.stage == Stage::own) {
+    throw ArmFailed(start_.arm, Verdict::runtime_error, Cause::machine,
+                    cat("the process that replays the ", name(start_.arm), " failed: ", text));
+  }
+  throw ArmFailed(start_.arm, Verdict::runtime_error, refused,
+                  cat("the ", name(start_.arm), "'s graphs cannot be rebuilt: ", text));
 }
 
 void Worker::report_late(const std::string& what, Seconds limit) {
   child_.kill();
   const bool replay = what == "the replay" && graph_ != nullptr;
-  throw ArmFailed(start_.arm, Verdict::timeout, false,
+  throw ArmFailed(start_.arm, Verdict::timeout, ArmFailed::Cause::arm,
                   cat(shape_.empty() ? "" : cat("shape ", shape_, ": "), what,
                       replay ? cat(" of ", suspects(graph_)) : "", " took longer than ",
                       static_cast<std::int64_t>(std::ceil(limit.count())), " s and was stopped",
@@ -176,7 +190,7 @@ void Worker::report_late(const std::string& what, Seconds limit) {
 
 void Worker::report_breach(const std::string& what) {
   child_.kill();
-  throw ArmFailed(start_.arm, Verdict::runtime_error, false,
+  throw ArmFailed(start_.arm, Verdict::runtime_error, ArmFailed::Cause::arm,
                   cat("the process that replays the ", name(start_.arm),
                       " sent something that kjudge's code never sends (", what,
                       "): a kernel wrote over its memory"));

@@ -18,13 +18,18 @@ namespace kjudge {
 // An arm's worker failed. Unwinds from wherever the supervisor waited to measure(), which alone
 // makes a verdict (submission) or an Error (baseline) of it.
 struct ArmFailed : std::runtime_error {
-  ArmFailed(ArmName its_arm, Verdict its_verdict, bool is_odd, const std::string& message)
-      : std::runtime_error(message), arm(its_arm), verdict(its_verdict), odd(is_odd) {}
+  enum class Cause {
+    arm,
+    // The process ended without a word, which something outside the arm may have done: worth a
+    // second try, once.
+    odd_end,
+    machine,  // the driver refused what kjudge asked, not what the arm's kernels did
+  };
+  ArmFailed(ArmName its_arm, Verdict its_verdict, Cause its_cause, const std::string& message)
+      : std::runtime_error(message), arm(its_arm), verdict(its_verdict), cause(its_cause) {}
   ArmName arm;
-  Verdict verdict;
-  // The process ended without a word, which something outside the arm may have done: worth a second
-  // try, once.
-  bool odd;
+  Verdict verdict;  // of a submission; without meaning where the machine is the cause
+  Cause cause;
 };
 
 struct WorkerStart {

@@ -121,7 +121,9 @@ SubmissionFiles copy_submission(const fs::path& from, const fs::path& to,
       bytes = read_file(entry.source, limit_bytes - files.bytes);
     } catch (const Error& error) {
       if (error.fault() != Fault::malformed) throw;
-      refuse(entry.name, cat("with it the submission is larger than ", limit_bytes, " bytes"));
+      refuse(entry.name,
+             cat("with it the submission is larger than ", limit_bytes,
+                 " bytes; hand in less, and have prepare compute what can be computed"));
     }
     files.bytes += bytes.size();
     ++files.count;

@@ -73,7 +73,7 @@ class CaptureTest(unittest.TestCase):
     def tearDownClass(cls):
         cls.built.cleanup()
 
-    def capture(self, source, shapes=None, memory_bytes=0, eager=False, files=(), role="submission",
+    def capture(self, source, shapes=None, memory_bytes=0, bundle_bytes=1 << 30, eager=False, files=(), role="submission",
                 environment=()):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
@@ -86,7 +86,7 @@ class CaptureTest(unittest.TestCase):
             "bundle": os.path.join(folder, "bundle.kjb"),
             "status": os.path.join(folder, "status.json"), "role": role, "device": 0, "seed": 7,
             "eager": eager, "challenge": {"name": "test", "version": 1},
-            "limits": {"memory_bytes": memory_bytes}, "shapes": shapes or [shape()],
+            "limits": {"memory_bytes": memory_bytes, "bundle_bytes": bundle_bytes}, "shapes": shapes or [shape()],
         }
         path = os.path.join(folder, "request.json")
         with open(path, "w") as file:

@@ -117,7 +117,7 @@ std::filesystem::path Contest::make(const ArmCode& code, bool is_reference) {
     bundle.tensors.push_back({s, Role::output, out, at.out});
     addresses.push_back(at);
   }
-  const std::uint64_t state = region(largest + 4096, Role::state);
+  const std::uint64_t state = region(largest + 4096 + code.unused_state, Role::state);
 
   for (std::size_t s = 0; s < challenge.shapes.size(); ++s) {
     const Shape& shape = challenge.shapes[s];

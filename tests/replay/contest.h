@@ -18,9 +18,10 @@ namespace kjudge {
 struct ArmCode {
   std::vector<std::string> kernels;  // a chain; "memset" and "memcpy" move the output through state
   enum Extra { nothing, state, other_output, inout } extra = nothing;  // the fourth argument
-  bool variable = false;  // the module's variable is recorded
-  bool hashed = true;     // output_hashes are those of a replay; else zero
-  std::string changed;    // one fact recorded wrong: "registers", "parameters", "shape"
+  bool variable = false;           // the module's variable is recorded
+  bool hashed = true;              // output_hashes are those of a replay; else zero
+  std::string changed;             // one fact recorded wrong: "registers", "parameters", "shape"
+  std::uint64_t unused_state = 0;  // bytes of recorded memory that no kernel needs
 };
 
 class Contest {

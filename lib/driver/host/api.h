@@ -23,7 +23,11 @@
 // Environment, read once:
 //   KJUDGE_HOST_MEMORY             bytes of device memory; otherwise the machine's or container's
 //   KJUDGE_HOST_LAUNCH_TIMEOUT_MS  a launch over it is CUDA_ERROR_LAUNCH_TIMEOUT, sticky
-//   KJUDGE_HOST_FAULT              "cuMemCreate:3:OUT_OF_MEMORY,...": that call fails
+//   KJUDGE_HOST_FAULT              "cuMemCreate:3:OUT_OF_MEMORY,...": the third call of it fails, in
+//                                  each process; in one kind of them with "capture-submission/",
+//                                  "worker-baseline/", "worker/" (of both arms), "supervisor/" before
+//   KJUDGE_HOST_TRACE              file that gets a line "process pid call [error]" for each call
+//   KJUDGE_HOST_PROCESS            what this process is to the two above; set by what starts it
 //   KJUDGE_HOST_LOG=1              says on stderr why a module was not loaded
 
 // The API's declarations, for those who define it: everything else here is hidden.

@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "driver/host/fault.h"
+
 namespace kjudge {
 
 // Thrown inside the host driver, turned into the result of the API call by the functions below;
@@ -24,12 +26,6 @@ inline void require(bool holds, CUresult otherwise = CUDA_ERROR_INVALID_VALUE) {
 
 // Line on stderr when KJUDGE_HOST_LOG=1.
 void log_line(const std::string& text);
-
-// The failure that KJUDGE_HOST_FAULT asks of this call, or CUDA_SUCCESS. The variable is a list
-// "call:n:error,...": the n-th call of `call` (without _v2) fails with CUDA_ERROR_`error`, and has
-// no other effect. A malformed list ends the process, exit status 2: a test that asks for a fault
-// must not run without it.
-CUresult injected_fault(const char* call);
 
 // cuInit: takes the fault signals.
 void start();

@@ -101,34 +101,32 @@ CUresult CUDAAPI cuGraphAddNode(CUgraphNode* node, CUgraph graph, const CUgraphN
 CUresult CUDAAPI cuGraphAddKernelNode(CUgraphNode* node, CUgraph graph,
                                       const CUgraphNode* dependencies, size_t count,
                                       const CUDA_KERNEL_NODE_PARAMS_v1* params) {
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUDA_KERNEL_NODE_PARAMS_v2 longer{};
-  std::memcpy(&longer, params, sizeof(*params));
-  return cuGraphAddKernelNode_v2(node, graph, dependencies, count, &longer);
+  if (params != nullptr) std::memcpy(&longer, params, sizeof(*params));
+  return cuGraphAddKernelNode_v2(node, graph, dependencies, count,
+                                 params == nullptr ? nullptr : &longer);
 }
 
 CUresult CUDAAPI cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1* params) {
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUDA_KERNEL_NODE_PARAMS_v2 longer{};
-  const CUresult result = cuGraphKernelNodeGetParams_v2(node, &longer);
+  const CUresult result =
+      cuGraphKernelNodeGetParams_v2(node, params == nullptr ? nullptr : &longer);
   if (result == CUDA_SUCCESS) std::memcpy(params, &longer, sizeof(*params));
   return result;
 }
 
 CUresult CUDAAPI cuGraphKernelNodeSetParams(CUgraphNode node,
                                             const CUDA_KERNEL_NODE_PARAMS_v1* params) {
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUDA_KERNEL_NODE_PARAMS_v2 longer{};
-  std::memcpy(&longer, params, sizeof(*params));
-  return cuGraphKernelNodeSetParams_v2(node, &longer);
+  if (params != nullptr) std::memcpy(&longer, params, sizeof(*params));
+  return cuGraphKernelNodeSetParams_v2(node, params == nullptr ? nullptr : &longer);
 }
 
 CUresult CUDAAPI cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                                 const CUDA_KERNEL_NODE_PARAMS_v1* params) {
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUDA_KERNEL_NODE_PARAMS_v2 longer{};
-  std::memcpy(&longer, params, sizeof(*params));
-  return cuGraphExecKernelNodeSetParams_v2(exec, node, &longer);
+  if (params != nullptr) std::memcpy(&longer, params, sizeof(*params));
+  return cuGraphExecKernelNodeSetParams_v2(exec, node, params == nullptr ? nullptr : &longer);
 }
 
 }  // extern "C"

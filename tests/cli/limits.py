@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each limit of a challenge: its verdict, and a message that says the limit and what to do."""
+
+import os
+import re
+
+import _kjudge
+
+SLEEPS = "import time\ntime.sleep(%g)\n"
+# Computed by the kernel, so that a replay takes as long as an eager call.
+SLOW = _kjudge.RIGHT.replace("  for (long row", """  uint64_t start = kj_global_timer();
+  while (kj_global_timer() - start < 1500000000) {
+  }
+  for (long row""", 1)
+
+
+def in_prepare(lines):
+    return _kjudge.RIGHT.replace("def prepare(ctx):\n", "def prepare(ctx):\n" + lines)
+
+
+def in_kernel_fn(lines):
+    return _kjudge.RIGHT.replace("cols = inputs.x.shape\n", "cols = inputs.x.shape\n" + lines)
+
+
+class Limits(_kjudge.Case):
+    def judge(self, source, limits, files=(), **environment):
+        challenge = self.small_challenge(limits=limits)
+        self.write("it/submission.py", source)
+        for name, text in dict(files).items():
+            self.write("it/" + name, text)
+        result = self.evaluate(self.path("it"), "--challenge", challenge, "--pairs", "1", status=None,
+                               **environment)
+        self.assert_nothing_left()
+        return result
+
+    def over(self, verdict, words, source, limits, files=(), **environment):
+        result = self.judge(source, limits, files, **environment)
+        self.assertEqual(result["verdict"], verdict, result["message"])
+        for word in words:
+            self.assertIn(word, result["message"])
+
+    def test_build_s(self):
+        self.over("timeout", ("build.sh", "1.5 s", "build less"), _kjudge.RIGHT, {"build_s": 1.5},
+                  {"build.sh": "sleep 60\n"})
+
+    def test_prepare_s_of_import(self):
+        self.over("timeout", ("submission.py did not end within 1.5 s", "endless loop"),
+                  SLEEPS % 60 + _kjudge.RIGHT, {"prepare_s": 1.5})
+
+    def test_prepare_s_of_prepare(self):
+        self.over("timeout", ("prepare did not end within 1.5 s", "endless loop"),
+                  in_prepare("    while True: pass\n"), {"prepare_s": 1.5})
+
+    def test_prepare_s_of_both_together(self):
+        self.over("timeout", ("import and prepare took", "the limit of 1.5 s", "less"),
+                  SLEEPS % 1 + in_prepare("    time.sleep(1)\n"), {"prepare_s": 1.5})
+
+    def test_capture_s(self):
+        self.over("timeout", ("kernel_fn of shape 64x48 did not end within 1.5 s", "endless loop"),
+                  in_kernel_fn("    while True: pass\n"), {"capture_s": 1.5})
+
+    def test_replay_s(self):
+        self.over("timeout", ("kernel softmax", "took longer than 1 s and was stopped", "loop"), SLOW,
+                  {"replay_s": 0.5})
+
+    def test_memory_bytes(self):
+        self.over("out_of_memory", ("prepare: cuMemAlloc of 33554432 bytes", "16777216 are allowed"),
+                  in_prepare("    driver.empty((1 << 25,), 'uint8')\n"), {"memory_bytes": 1 << 24})
+
+    def test_memory_of_the_device(self):
+        self.over("out_of_memory", ("prepare", "cuMem", "CUDA_ERROR_OUT_OF_MEMORY"),
+                  in_prepare("    driver.empty((1 << 34,), 'uint8')\n"), {},
+                  KJUDGE_HOST_MEMORY=str(1 << 30))
+
+    def test_memory_for_the_replay(self):
+        """It fits in its capture, and not a second time beside the judge's buffers."""
+        self.over("out_of_memory", ("recorded memory", "allocate less in prepare"),
+                  _kjudge.RIGHT.replace("def prepare(ctx):\n", """def prepare(ctx):
+    global held
+    held = driver.empty((1004 << 20,), "uint8")
+    driver.fill_bytes(held, 1)
+"""), {}, KJUDGE_HOST_MEMORY=str(1 << 30))
+
+    def test_output_bytes(self):
+        flood = "    for i in range(10000):\n        print('line %d of many' % i)\n    print('the last')\n"
+        result = self.judge(in_prepare(flood), {"output_bytes": 1024},
+                            {"build.sh": "yes yes | head -c 1000000\necho; echo built\n"})
+        self.assertEqual(result["verdict"], "accepted", result["message"])
+        log = result["log"]
+        self.assertLess(len(log), 3 * 1024)
+        self.assertEqual(len(re.findall(r"\[\.\.\. \d+ bytes left out \.\.\.\]", log)), 2, log)
+        for kept in ("yes\n", "built\n", "line 0 of many\n", "the last\n"):
+            self.assertIn(kept, log)
+
+    def test_output_of_a_traceback_is_short(self):
+        result = self.judge(in_prepare("    raise ValueError('x' * 1000000)\n"), {"output_bytes": 1024})
+        self.assertEqual(result["verdict"], "runtime_error", result["message"])
+        self.assertLess(len(result["log"]), 100000)
+        self.assertLess(len(result["message"]), 10000)
+
+    def test_submission_bytes(self):
+        self.over("refused", ("data.bin", "larger than 4096 bytes", "hand in less"), _kjudge.RIGHT,
+                  {"submission_bytes": 4096}, {"data.bin": "x" * 8192})
+
+    def test_bundle_bytes(self):
+        self.over("refused", ("limit of 2000000 bytes", "free what kernel_fn does not need"),
+                  _kjudge.RIGHT.replace("def prepare(ctx):\n", """def prepare(ctx):
+    global held
+    import os
+    held = driver.array(list(os.urandom(4 << 20)), "uint8")
+"""), {"bundle_bytes": 2000000})
+
+    def test_bundle_bytes_count_what_is_not_zero(self):
+        result = self.judge(_kjudge.RIGHT.replace("def prepare(ctx):\n", """def prepare(ctx):
+    global held
+    held = driver.zeros((4 << 20,), "uint8")
+"""), {"bundle_bytes": 2000000})
+        self.assertEqual(result["verdict"], "accepted", result["message"])
+
+
+if __name__ == "__main__":
+    _kjudge.main()
