@@ -62,13 +62,19 @@ void add_capture(CLI::App& app, int& status) {
   CLI::App* command = nullptr;
   const auto options = add_command<CaptureCommandOptions>(
       app, "capture", "Record a submission's kernels into a bundle", command);
-  command->add_option("submission", options->submission,
-                      "A Python or CUDA C++ file, or a folder with submission.py or submission.cu");
-  command->add_option("-o,--output", options->bundle, "The bundle to write")->required();
-  command->add_option("--role", options->role,
-                      "submission; baseline and reference capture the challenge's own code");
+  command
+      ->add_option("submission", options->submission,
+                   "A Python or CUDA C++ file, or a folder with submission.py or submission.cu")
+      ->type_name("FILE|FOLDER");
+  command->add_option("-o,--output", options->bundle, "The bundle to write")
+      ->required()
+      ->type_name("FILE");
+  command
+      ->add_option("--role", options->role,
+                   "Whose code: a contestant's, or one of the challenge's own")
+      ->check(CLI::IsMember({"submission", "baseline", "reference"}));
   add_device_options(*command, *options);
-  command->add_option("--shape", options->shape, "Only this shape");
+  command->add_option("--shape", options->shape, "Only this shape")->type_name("NAME");
   command->callback([=, &status] { status = capture_command(*options); });
 }
 

@@ -19,6 +19,8 @@ void add_doctor(CLI::App& app, int& status);
 void add_profile(CLI::App& app, int& status);
 void add_replay_once(CLI::App& app, int& status);
 void add_worker(CLI::App& app, int& status);
+// All of them, in the order of the help.
+void add_commands(CLI::App& app, int& status);
 
 // The one table of exit codes.
 enum ExitCode {

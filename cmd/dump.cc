@@ -19,7 +19,7 @@ struct DumpOptions {
 void add_dump(CLI::App& app, int& status) {
   CLI::App* command = nullptr;
   const auto options = add_command<DumpOptions>(app, "dump", "Print what is in a bundle", command);
-  command->add_option("bundle", options->bundle, "A .kjb file")->required();
+  command->add_option("bundle", options->bundle, "A .kjb file")->type_name("FILE")->required();
   command->callback([=, &status] {
     const BundleReader reader(options->bundle);
     std::cout << (options->json ? print_json(bundle_json(reader.bundle()))

@@ -74,6 +74,7 @@ void add_judge(CLI::App& app, int& status) {
       app, "judge", "Judge what waits in a results directory; killed, it picks up where it was",
       command);
   command->add_option("results", options->results, "Results directory; made if need be")
+      ->type_name("FOLDER")
       ->required()
       ->envname("KJUDGE_RESULTS");
   command

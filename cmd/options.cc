@@ -7,6 +7,7 @@
 #include "error.h"
 #include "judge/device.h"
 #include "judge/version.h"
+#include "option_value.h"
 
 namespace kjudge {
 namespace {
@@ -73,11 +74,15 @@ void set_up(CLI::App& app) {
     return cat("kjudge ", kVersion, ", method ", kMethod, ", commit ", kCommit, ", driver ",
                driver_found());
   });
-  app.set_config("--config", configuration_file(),
-                 "Defaults, as [selftest] driver = \"host\"; flags and KJUDGE_* go before "
-                 "(Env:KJUDGE_CONFIG)");
+  app.set_config(
+      "--config", configuration_file(),
+      "Defaults, as [selftest] driver = \"host\"; options and KJUDGE_* go before; KJUDGE_CONFIG "
+      "names another file");
+  app.get_config_ptr()->type_name("FILE");
   app.config_formatter(std::make_shared<FileBelowEnvironment>(app));
   app.allow_config_extras(CLI::config_extras_mode::error);
+  app.formatter(help_formatter());
+  app.option_defaults()->always_capture_default();
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
     return cat("kjudge: usage: ", error.what(),
                "; 'kjudge --help' and 'kjudge COMMAND --help' say "
@@ -105,13 +110,17 @@ void refuse_empty_values(CLI::App& app) {
 void add_device_options(CLI::App& command, DeviceOptions& options) {
   command
       .add_option("--challenge", options.challenge,
-                  "Folder with challenge.json, or the name of a package; default: beside or above "
-                  "the submission")
+                  "Folder with challenge.json, or the name of a package; else the one beside or "
+                  "above the submission")
+      ->type_name("FOLDER|NAME")
       ->envname("KJUDGE_CHALLENGE");
-  command.add_option("--driver", options.driver, "auto, cuda or host")
+  command
+      .add_option("--driver", options.driver,
+                  "Behind the CUDA driver API: NVIDIA's, or kjudge's own for processor cores; auto "
+                  "follows the challenge and this machine")
       ->envname("KJUDGE_DRIVER")
       ->check(CLI::IsMember({"auto", "cuda", "host"}));
-  command.add_option("--device", options.device, "Number of the device")
+  command.add_option("--device", options.device, "Number of the device, from 0")
       ->envname("KJUDGE_DEVICE")
       ->check(CLI::NonNegativeNumber);
 }

@@ -118,17 +118,24 @@ void add_profile(CLI::App& app, int& status) {
   CLI::App* command = nullptr;
   const auto options = add_command<ProfileCommandOptions>(
       app, "profile", "Show what ncu counts in a submission's kernels on a GPU", command);
-  command->add_option("submission", options->submission,
-                      "A Python file, or a folder with submission.py; default: ./submission.py, "
-                      "else the challenge's own");
+  command
+      ->add_option("submission", options->submission,
+                   "A Python file, or a folder with submission.py; else ./submission.py, else the "
+                   "challenge's own")
+      ->type_name("FILE|FOLDER");
   command->add_option("--bundle", options->bundle, "A bundle of it, instead of a capture")
       ->check(CLI::ExistingFile);
   add_device_options(*command, *options);
-  command->add_option("--shape", options->shape, "This shape; default: the challenge's first");
-  command->add_option("--set", options->set, "What ncu counts: basic or full")
+  command
+      ->add_option("--shape", options->shape,
+                   "This shape; else the challenge's first that this device runs")
+      ->type_name("NAME");
+  command->add_option("--set", options->set, "What ncu counts")
       ->check(CLI::IsMember({"basic", "full"}));
-  command->add_option("-o,--output", options->output, "Write the profile there as JSON");
-  command->add_option("--ncu-rep", options->ncu_report, "Keep ncu's own report there, for ncu-ui");
+  command->add_option("-o,--output", options->output, "Write the profile there as JSON")
+      ->type_name("FILE");
+  command->add_option("--ncu-rep", options->ncu_report, "Keep ncu's own report there, for ncu-ui")
+      ->type_name("FILE");
   command->callback([=, &status] { status = profile_command(*options); });
 }
 

@@ -35,6 +35,7 @@ void add_rank(CLI::App& app, int& status) {
   const auto options = add_command<RankOptions>(
       app, "rank", "Order the runs of a results directory by their best score", command);
   command->add_option("results", options->results, "Results directory")
+      ->type_name("FOLDER")
       ->required()
       ->envname("KJUDGE_RESULTS");
   command->callback([=, &status] { status = rank_command(*options); });

@@ -42,15 +42,12 @@ void add_replay(CLI::App& app, int& status) {
   command->add_option("--submission", options->submission, "Its bundle")
       ->required()
       ->check(CLI::ExistingFile);
-  command
-      ->add_option("--baseline", options->baseline, "A bundle; default: the challenge's baseline")
+  command->add_option("--baseline", options->baseline, "A bundle; else the challenge's baseline")
       ->check(CLI::ExistingFile);
-  command
-      ->add_option("--reference", options->reference,
-                   "A bundle; default: the challenge's reference")
+  command->add_option("--reference", options->reference, "A bundle; else the challenge's reference")
       ->check(CLI::ExistingFile);
   add_device_options(*command, *options);
-  command->add_option("--shape", options->shape, "Only this shape");
+  command->add_option("--shape", options->shape, "Only this shape")->type_name("NAME");
   command->add_option("--pairs", options->pairs, "Pairs of each shape")->check(CLI::Range(1, 3000));
   command->callback([=, &status] { status = replay_command(*options); });
 }

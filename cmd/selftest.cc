@@ -53,12 +53,14 @@ void add_selftest(CLI::App& app, int& status) {
   CLI::App* command = nullptr;
   const auto options = add_command<SelftestOptions>(
       app, "selftest", "Judge a submission here, as the contest would", command);
-  command->add_option(
-      "submission", options->submission,
-      "A Python or CUDA C++ file, or a folder with submission.py or submission.cu; default: that "
-      "of the current folder, else the challenge's own");
+  command
+      ->add_option("submission", options->submission,
+                   "A Python or CUDA C++ file, or a folder with submission.py or submission.cu; "
+                   "else that of "
+                   "the current folder, else the challenge's own")
+      ->type_name("FILE|FOLDER");
   add_device_options(*command, *options);
-  command->add_option("--shape", options->shape, "Only this shape");
+  command->add_option("--shape", options->shape, "Only this shape")->type_name("NAME");
   command
       ->add_option("--pairs", options->pairs, "Pairs of each shape; fewer are quicker, not ranked")
       ->check(CLI::Range(1, 3000));

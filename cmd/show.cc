@@ -32,8 +32,11 @@ void add_show(CLI::App& app, int& status) {
   const auto options = add_command<ShowOptions>(
       app, "show", "Show one evaluation: its shapes, failures and log", command);
   command->add_option("what", options->what, "Number of a submission, or a result file")
+      ->type_name("NUMBER|FILE")
       ->required();
   command->add_option("--results", options->results, "Results directory that the number is in")
+      ->type_name("FOLDER")
+      ->default_str("the current folder")
       ->envname("KJUDGE_RESULTS");
   command->callback([=, &status] {
     const Evaluation evaluation = find_evaluation(*options);

@@ -14,7 +14,6 @@
 namespace kjudge {
 namespace {
 
-
 bool plain_name(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -288,6 +287,12 @@ std::string print_json(const Json& value) {
   return out + '\n';
 }
 
+std::string print_flat_json(const Json& value) {
+  std::string out;
+  print_flat(value, std::string::npos, out);
+  return out;
+}
+
 std::string JsonCursor::path() const {
   if (parent_ == nullptr) return {};
   std::string path = parent_->path();
@@ -316,6 +321,27 @@ std::string unknown_field_text(const std::vector<std::string>& known) {
   std::string text = "unknown field; the fields here are ";
   for (std::size_t i = 0; i < known.size(); ++i) text += (i > 0 ? ", " : "") + known[i];
   return text;
+}
+
+void merge_notes(std::vector<FieldNote>& notes, std::vector<FieldNote> more,
+                 const std::string& word) {
+  for (FieldNote& note : more) {
+    const auto same = std::find_if(notes.begin(), notes.end(), [&](const FieldNote& known) {
+      return known.name == note.name && known.doc == note.doc && known.expected == note.expected;
+    });
+    FieldNote& into = same != notes.end() ? *same : notes.emplace_back(std::move(note));
+    into.only_of.push_back(word);
+  }
+}
+
+JsonFormat json_format(std::vector<FieldNote> notes, Json schema) {
+  KJ_CHECK(!notes.empty() && notes[0].name == "format" && notes[0].expected.size() > 2);
+  std::string format = notes[0].expected.substr(1, notes[0].expected.size() - 2);  // in quotes
+  auto& object = std::get<Json::Object>(schema.value);
+  object.insert(object.begin(),
+                {{"$schema", Json{std::string("https://json-schema.org/draft/2020-12/schema")}},
+                 {"title", Json{format}}});
+  return {std::move(format), std::move(notes), std::move(schema)};
 }
 
 Json object_schema(Json::Object properties, std::vector<std::string> required) {
@@ -364,8 +390,8 @@ Kind<double> number_kind(double low, double high) {
 
 Kind<double> any_number_kind() {
   static const Kind<double> finite = number_kind();
-  static const Kind<double> special = word_kind<double>(
-      {{"infinity", INFINITY}, {"-infinity", -INFINITY}, {"nan", std::nan("")}});
+  static const Kind<double> special =
+      word_kind<double>({{"infinity", INFINITY}, {"-infinity", -INFINITY}, {"nan", std::nan("")}});
   const std::string what = cat("a number, ", special.expected);
   return {what,
           [what](const JsonCursor& at) {
@@ -384,13 +410,23 @@ Kind<double> any_number_kind() {
 
 namespace {
 
-Kind<std::string> string_kind(std::string what, std::function<bool(const std::string&)> accepts,
+Kind<std::string> string_kind(std::string what, std::size_t limit,
+                              std::function<bool(const std::string&)> accepts,
                               Json::Object bounds) {
   bounds.insert(bounds.begin(), {"type", Json{std::string("string")}});
+  // Bounds are in bytes, a schema's in characters: no text passes here and fails there.
+  bounds.push_back({"maxLength", Json{static_cast<std::int64_t>(limit)}});
+  const std::string bound = cat("at most ", limit, " bytes");
   return {what,
-          [what, accepts](const JsonCursor& at) {
+          [=](const JsonCursor& at) {
             const auto* text = at.get_if<std::string>();
-            if (text == nullptr || !accepts(*text)) at.expected(what);
+            if (text == nullptr) at.expected(what);
+            if (text->size() > limit) {
+              const bool said = what.find(cat(limit, " bytes")) != what.npos;
+              at.fail(cat("expected ", what, said ? "" : cat(", ", bound), ", found a string of ",
+                          text->size(), " bytes"));
+            }
+            if (!accepts(*text)) at.expected(what);
             return *text;
           },
           [](const std::string& text) { return Json{text}; }, Json{std::move(bounds)}};
@@ -398,24 +434,23 @@ Kind<std::string> string_kind(std::string what, std::function<bool(const std::st
 
 }  // namespace
 
-// Bounds are in bytes, a schema's in characters: no text passes here and fails there.
 Kind<std::string> text_kind(std::size_t limit) {
-  return string_kind(cat("a string of at most ", limit, " bytes"),
-                     [limit](const std::string& text) { return text.size() <= limit; },
-                     {{"maxLength", Json{static_cast<std::int64_t>(limit)}}});
+  return string_kind(cat("a string of at most ", limit, " bytes"), limit,
+                     [](const std::string&) { return true; }, {});
 }
 
 Kind<std::string> line_kind(std::size_t least, std::size_t limit) {
+  using namespace std::string_literals;
   return string_kind(
       cat("one line of text, ", least == 0 ? "at most " : cat(least, " to "), limit, " bytes"),
+      limit,
       [=](const std::string& text) {
-        return text.size() >= least && text.size() <= limit &&
-               std::none_of(text.begin(), text.end(), [](char c) {
+        return text.size() >= least && std::none_of(text.begin(), text.end(), [](char c) {
                  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
                });
       },
-      {{"minLength", Json{static_cast<std::int64_t>(least > 0)}},
-       {"maxLength", Json{static_cast<std::int64_t>(limit)}}});
+      {{"pattern", Json{"^[^\0-\x1f\x7f]*$"s}},
+       {"minLength", Json{static_cast<std::int64_t>(least > 0)}}});
 }
 
 Kind<std::string> matching_kind(std::string what, std::string pattern) {
@@ -426,12 +461,12 @@ Kind<std::string> matching_kind(std::string what, std::string pattern) {
     delete compiled;
   });
   KJ_CHECK(::regcomp(regex.get(), whole.c_str(), REG_EXTENDED | REG_NOSUB) == 0);
-  return string_kind(std::move(what),
+  return string_kind(std::move(what), kLimit,
                      [regex](const std::string& text) {
-                       return text.size() <= kLimit && text.find('\0') == text.npos &&
+                       return text.find('\0') == text.npos &&
                               ::regexec(regex.get(), text.c_str(), 0, nullptr, 0) == 0;
                      },
-                     {{"pattern", Json{whole}}, {"maxLength", Json{std::int64_t{kLimit}}}});
+                     {{"pattern", Json{whole}}});
 }
 
 }  // namespace kjudge

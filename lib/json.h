@@ -57,6 +57,8 @@ Json parse_json(std::string_view text, std::string_view file, Fault fault,
 // the same; bytes of a string that are no UTF-8 become U+FFFD. Ends with a newline. The same value,
 // the same bytes. Numbers must be finite (Fault::bug).
 std::string print_json(const Json& value);
+// The same on one line, without an end of line.
+std::string print_flat_json(const Json& value);
 
 // A value and where it stands. Children refer to their parent, which must outlive them.
 class JsonCursor {
@@ -95,6 +97,16 @@ class JsonCursor {
   std::size_t index_ = 0;
 };
 
+// A field of a table without its type: what a manual page says of it.
+struct FieldNote {
+  std::string name, doc;
+  std::string expected;  // empty: derived, so nothing is expected
+  bool required = true;
+  std::optional<Json> absent;        // the value that it has where it is absent
+  std::vector<FieldNote> fields;     // of the object, or of each object of the list or map
+  std::vector<std::string> only_of;  // words of the tag with which it may stand; empty: all
+};
+
 // How a V stands in JSON.
 template <class V>
 struct Kind {
@@ -102,6 +114,7 @@ struct Kind {
   std::function<V(const JsonCursor&)> read;
   std::function<Json(const V&)> write;
   Json schema;
+  std::vector<FieldNote> fields = {};  // where it is made of objects that a table describes
 };
 
 // Bounds in words: "from 1 to 2^40", "of at least 0", empty without bounds.
@@ -182,6 +195,7 @@ Kind<std::vector<V>> list_kind(Kind<V> item, std::size_t least = 0, std::size_t 
                                   {"minItems", Json{static_cast<std::int64_t>(least)}},
                                   {"maxItems", Json{static_cast<std::int64_t>(most)}},
                                   {"items", item.schema}}};
+  kind.fields = item.fields;
   kind.write = [write = item.write](const std::vector<V>& values) {
     Json::List list;
     for (const V& value : values) list.push_back(write(value));
@@ -212,6 +226,7 @@ Kind<std::vector<std::pair<std::string, V>>> map_kind(Kind<std::string> name, Ki
   kind.schema = Json{Json::Object{{"type", Json{std::string("object")}},
                                   {"propertyNames", name.schema},
                                   {"additionalProperties", item.schema}}};
+  kind.fields = item.fields;
   kind.write = [write = item.write](const Map& map) {
     Json::Object object;
     for (const auto& [key, value] : map) object.push_back({key, write(value)});
@@ -227,7 +242,7 @@ Kind<std::vector<std::pair<std::string, V>>> map_kind(Kind<std::string> name, Ki
       try {
         name.read(JsonCursor(key, {}, Fault::malformed));
       } catch (const Error&) {
-        here.fail(cat("a name here is ", name.expected));
+        here.fail(cat("expected ", name.expected, ", found the name ", print_flat_json(key)));
       }
       map.emplace_back(member.name, read(here));
     }
@@ -247,6 +262,8 @@ struct Field {
   std::function<void(const JsonCursor&, T&)> read;     // empty: present, but not read
   std::function<std::optional<Json>(const T&)> write;  // nullopt: left out
   Json schema;
+  std::vector<FieldNote> fields = {};
+  std::optional<Json> absent = {};  // its value where it is absent, if a T{} has one
 };
 
 template <class T, class V>
@@ -258,7 +275,8 @@ Field<T> required(std::string name, V T::*member, Kind<V> kind, std::string doc)
           kind.expected,
           [=, read = kind.read](const JsonCursor& at, T& into) { into.*member = read(at); },
           [=, write = kind.write](const T& from) { return write(from.*member); },
-          kind.schema};
+          kind.schema,
+          kind.fields};
 }
 
 // Absent: as in a T{}, and left out where it is as in a T{}.
@@ -266,8 +284,9 @@ template <class T, class V>
 Field<T> optional(std::string name, V T::*member, Kind<V> kind, std::string doc) {
   Field<T> field = required(std::move(name), member, kind, std::move(doc));
   field.required = false;
+  field.absent = kind.write(T{}.*member);
   field.write = [=, write = kind.write,
-                 absent = kind.write(T{}.*member)](const T& from) -> std::optional<Json> {
+                 absent = *field.absent](const T& from) -> std::optional<Json> {
     Json json = write(from.*member);
     return json == absent ? std::nullopt : std::optional(std::move(json));
   };
@@ -286,7 +305,8 @@ Field<T> optional(std::string name, std::optional<V> T::*member, Kind<V> kind, s
             if (!(from.*member).has_value()) return std::nullopt;
             return write(*(from.*member));
           },
-          kind.schema};
+          kind.schema,
+          kind.fields};
 }
 
 // The name and version of a format, at the top of a document: "kjudge-result/1".
@@ -304,8 +324,8 @@ Field<T> format_field(std::string format) {
 }
 
 // Written for readers, computed from the rest; ignored when read.
-template <class T>
-Field<T> derived_field(std::string name, std::function<Json(const T&)> write, Json schema,
+template <class T, class V>
+Field<T> derived_field(std::string name, std::function<V(const T&)> derive, Kind<V> kind,
                        std::string doc) {
   return {std::move(name),
           std::move(doc),
@@ -313,8 +333,9 @@ Field<T> derived_field(std::string name, std::function<Json(const T&)> write, Js
           false,
           "",
           {},
-          [=](const T& from) { return write(from); },
-          std::move(schema)};
+          [=, write = kind.write](const T& from) { return write(derive(from)); },
+          kind.schema,
+          kind.fields};
 }
 
 std::string unknown_field_text(const std::vector<std::string>& known);
@@ -373,6 +394,15 @@ class FieldTable {
     return object;
   }
 
+  std::vector<FieldNote> notes() const {
+    std::vector<FieldNote> notes;
+    for (const Field<T>& field : fields_) {
+      notes.push_back(
+          {field.name, field.doc, field.expected, field.required, field.absent, field.fields});
+    }
+    return notes;
+  }
+
   Json schema() const {
     Json::Object properties;
     std::vector<std::string> needed;
@@ -380,6 +410,8 @@ class FieldTable {
       Json schema = field.schema;
       if (auto* members = std::get_if<Json::Object>(&schema.value)) {
         members->insert(members->begin(), {"description", Json{field.doc}});
+        if (field.absent) members->push_back({"default", *field.absent});
+        if (!field.read) members->push_back({"readOnly", Json{true}});
       }
       properties.push_back({field.name, std::move(schema)});
       if (field.required) needed.push_back(field.name);
@@ -396,14 +428,19 @@ Kind<T> object_kind(FieldTable<T> table) {
   Kind<T> kind;
   kind.expected = "an object";
   kind.schema = table.schema();
+  kind.fields = table.notes();
   kind.read = [table](const JsonCursor& at) { return table.read(at); };
   kind.write = [table](const T& value) { return Json{table.write(value)}; };
   return kind;
 }
 
-// An object whose member `tag` says which table describes the rest.
+// Adds the fields of the table for `word` to those of the tables before it.
+void merge_notes(std::vector<FieldNote>& notes, std::vector<FieldNote> more,
+                 const std::string& word);
+
+// An object whose member `tag` says which table describes the rest; `doc` is the tag's.
 template <class T, class E>
-Kind<T> tagged_kind(std::string tag, E T::*member,
+Kind<T> tagged_kind(std::string tag, E T::*member, std::string doc,
                     std::vector<std::tuple<std::string, E, FieldTable<T>>> variants) {
   std::vector<std::pair<std::string, E>> words;
   Json::List schemas;
@@ -423,6 +460,11 @@ Kind<T> tagged_kind(std::string tag, E T::*member,
   }
   const Kind<E> which = word_kind(words);
   Kind<T> kind;
+  kind.fields = {{tag, std::move(doc), which.expected}};
+  for (const auto& [word, value, table] : variants) merge_notes(kind.fields, table.notes(), word);
+  for (FieldNote& note : kind.fields) {
+    if (note.only_of.size() == variants.size()) note.only_of.clear();
+  }
   kind.expected = cat("an object with \"", tag, "\": ", which.expected);
   kind.schema = Json{Json::Object{{"oneOf", Json{std::move(schemas)}}}};
   kind.write = [=](const T& value) {
@@ -448,6 +490,20 @@ Kind<T> tagged_kind(std::string tag, E T::*member,
     at.fail(cat("field \"", tag, "\" is missing; expected ", which.expected));
   };
   return kind;
+}
+
+// A format as its readers other than kjudge want it: a JSON Schema, the field list of a manual
+// page.
+struct JsonFormat {
+  std::string name;  // "kjudge-result/1"
+  std::vector<FieldNote> fields;
+  Json schema;
+};
+// Of a table that begins with a format_field.
+JsonFormat json_format(std::vector<FieldNote> notes, Json schema);
+template <class T>
+JsonFormat json_format(const FieldTable<T>& table) {
+  return json_format(table.notes(), table.schema());
 }
 
 }  // namespace kjudge

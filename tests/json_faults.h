@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Every mistake that can be made in a JSON document that is right: each value of a wrong kind, each
-// field missing, an unknown field in each object. A reader must refuse each and name the place.
+// Every mistake that can be made in a JSON document that is right, found from the format's own
+// table: for each field every wrong kind of value, what lies beyond both bounds, too long and too
+// short, no word and no name of those allowed; each field missing, twice, and an unknown one in
+// each object. A reader must refuse each and name file, path, what it expected and what it found.
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,101 +30,262 @@ std::string message_of(Action action) {
   return "no error";
 }
 
-struct Rules {
-  std::string file;
-  std::vector<std::string> maps = {};      // names of objects whose members the author names
-  std::vector<std::string> optional = {};  // fields that may be missing; found out when empty
-  std::vector<std::string> ignored = {};   // fields that are not read
-  std::vector<std::string> any = {};       // fields, or maps, of more than one kind: not tried
-};
-
 inline bool listed(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Numbers are one kind: an integer may stand where a number is expected.
-inline int kind_of(const Json& json) {
-  const auto index = static_cast<int>(json.value.index());
-  return index == 3 ? 2 : index;
+struct Rules {
+  std::string file;
+  std::vector<std::string> needed = {};  // optional fields that others of this document need
+};
+
+inline const Json* member(const Json& object, std::string_view name) {
+  const auto* members = std::get_if<Json::Object>(&object.value);
+  if (members == nullptr) return nullptr;
+  for (const JsonMember& one : *members) {
+    if (one.name == name) return &one.value;
+  }
+  return nullptr;
+}
+
+template <class T>
+std::optional<T> member_value(const Json& object, std::string_view name) {
+  const Json* found = member(object, name);
+  if (found == nullptr) return std::nullopt;
+  const T* value = std::get_if<T>(&found->value);
+  return value != nullptr ? std::optional(*value) : std::nullopt;
+}
+
+// A schema's alternatives; itself where it has none.
+inline std::vector<const Json*> alternatives(const Json& schema) {
+  for (const char* word : {"oneOf", "anyOf"}) {
+    if (const Json* list = member(schema, word)) {
+      std::vector<const Json*> all;
+      for (const Json& one : std::get<Json::List>(list->value)) {
+        for (const Json* inner : alternatives(one)) all.push_back(inner);
+      }
+      return all;
+    }
+  }
+  return {&schema};
+}
+
+// Whether values of the type of `json` may stand where `schema`, without alternatives, is.
+inline bool takes_type(const Json& schema, const Json& json) {
+  static constexpr std::string_view kTypes[] = {"null",   "boolean", "integer", "number",
+                                                "string", "array",   "object"};
+  const std::string_view type = kTypes[json.value.index()];
+  const auto is = [&](const std::string& wanted) {
+    return wanted == type || (wanted == "number" && type == "integer");
+  };
+  const Json* types = member(schema, "type");
+  if (types == nullptr) return type == "string";  // words
+  if (const auto* one = std::get_if<std::string>(&types->value)) return is(*one);
+  const auto& list = std::get<Json::List>(types->value);
+  return std::any_of(list.begin(), list.end(),
+                     [&](const Json& one) { return is(std::get<std::string>(one.value)); });
 }
 
 class Faults {
  public:
-  Faults(const Json& right, std::function<void(const Json&)> read, Rules rules)
-      : document_(right), read_(std::move(read)), rules_(std::move(rules)) {}
+  using Read = std::function<void(const std::string& text)>;
+
+  Faults(const Json& right, const Json& schema, Read read, Rules rules)
+      : document_(right), schema_(schema), read_(std::move(read)), rules_(std::move(rules)) {}
 
   int run() {
-    CHECK_MESSAGE(message_of([&] { read_(document_); }) == "no error",
-                  message_of([&] { read_(document_); }));
-    visit(document_, "", "");
+    CHECK_MESSAGE(message() == "no error", message());
+    visit(document_, schema_, "");
+    // A field that the document lacks would be tried by nothing.
+    for (const auto& [key, name] : fields_of(schema_)) {
+      CHECK_MESSAGE(visited_.contains(key), "the right document has no ", name);
+    }
     return tried_;
   }
 
  private:
-  void must_fail(const std::string& path, const std::string& what) {
-    ++tried_;
-    const std::string message = message_of([&] { read_(document_); });
-    const std::string where = path.empty() ? rules_.file + ": " : rules_.file + ": " + path + ": ";
-    if (!message.starts_with(where)) FAIL_CHECK(path << ": " << what << ": " << message);
+  using Fields = std::vector<std::pair<std::string, std::string>>;
+
+  std::string message() {
+    return message_of([&] { read_(print_json(document_)); });
   }
 
-  void visit(Json& value, const std::string& path, const std::string& name) {
-    if (listed(rules_.ignored, name) || listed(rules_.any, name)) return;
-    const Json wrong[] = {Json{},
+  void must_fail(const std::string& path, const std::string& what,
+                 std::initializer_list<std::string_view> parts) {
+    ++tried_;
+    const std::string said = message();
+    const std::string where = path.empty() ? rules_.file + ": " : rules_.file + ": " + path + ": ";
+    bool right = said.starts_with(where);
+    for (std::string_view part : parts) right = right && said.find(part) != said.npos;
+    if (!right) FAIL_CHECK(path << ": " << what << ": " << said.substr(0, 500));
+  }
+
+  void try_value(Json& place, Json wrong, const std::string& path, const std::string& what) {
+    const Json right = std::exchange(place, std::move(wrong));
+    must_fail(path, what, {"expected ", ", found "});
+    place = right;
+  }
+
+  void visit(Json& value, const Json& schema, const std::string& path) {
+    if (member(schema, "readOnly") != nullptr) return;
+    const auto all = alternatives(schema);
+    const Json kinds[] = {Json{},
                           Json{true},
-                          Json{std::int64_t{-99}},
-                          Json{1e300},
+                          Json{std::int64_t{1}},
+                          Json{1.5},
                           Json{std::string("\xe2\x98\x83")},
                           Json{Json::List{}},
                           Json{Json::Object{}}};
-    for (const Json& other : wrong) {
-      if (kind_of(other) == kind_of(value)) continue;
-      const Json right = std::exchange(value, other);
-      must_fail(path, "wrong kind " + print_json(other));
-      value = right;
-    }
-    if (auto* list = std::get_if<Json::List>(&value.value)) {
-      for (std::size_t i = 0; i < list->size(); ++i) {
-        visit((*list)[i], cat(path, "[", i, "]"), "");
+    for (const Json& kind : kinds) {
+      if (std::any_of(all.begin(), all.end(), [&](auto* one) { return takes_type(*one, kind); })) {
+        continue;
       }
+      try_value(value, kind, path, "wrong kind " + print_json(kind));
     }
-    if (std::holds_alternative<Json::Object>(value.value)) visit_object(value, path, name);
+    for (const Json* one : all) {
+      try_bounds(value, *one, path);
+      if (!takes_type(*one, value)) continue;
+      if (std::holds_alternative<Json::List>(value.value)) visit_list(value, *one, path);
+      if (std::holds_alternative<Json::Object>(value.value)) visit_object(value, *one, path);
+    }
   }
 
-  void visit_object(Json& value, const std::string& path, const std::string& name) {
+  void try_bounds(Json& value, const Json& schema, const std::string& path) {
+    for (const bool low : {true, false}) {
+      const char* bound = low ? "minimum" : "maximum";
+      if (const auto whole = member_value<std::int64_t>(schema, bound)) {
+        try_value(value, Json{*whole + (low ? -1 : 1)}, path, bound);
+      } else if (const auto real = member_value<double>(schema, bound)) {
+        const double step = std::fmax(1e-6, std::fabs(*real) / 4);
+        try_value(value, Json{*real + (low ? -step : step)}, path, bound);
+      }
+    }
+    const bool pattern = member(schema, "pattern") != nullptr;
+    const bool words = member(schema, "enum") != nullptr || member(schema, "const") != nullptr;
+    if (pattern || words) {
+      try_value(value, Json{std::string("\x01\xe2\x98\x83")}, path, "none of the texts allowed");
+    }
+    // What is longer than a test has memory for is a limit on memory, not on a field.
+    const auto longest = member_value<std::int64_t>(schema, "maxLength");
+    if (longest && *longest < 1 << 22) {
+      const auto length = static_cast<std::size_t>(*longest) + 1;
+      try_value(value, Json{std::string(length, 'a')}, path, "too long");
+    }
+    if (member_value<std::int64_t>(schema, "minLength").value_or(0) > 0) {
+      try_value(value, Json{std::string()}, path, "too short");
+    }
+  }
+
+  void visit_list(Json& value, const Json& schema, const std::string& path) {
+    auto& list = std::get<Json::List>(value.value);
+    const auto most = member_value<std::int64_t>(schema, "maxItems");
+    if (most && *most <= 10'000 && !list.empty()) {
+      Json::List longer(static_cast<std::size_t>(*most) + 1, list[0]);
+      try_value(value, Json{std::move(longer)}, path, "too many items");
+    }
+    if (const auto least = member_value<std::int64_t>(schema, "minItems"); least && *least > 0) {
+      Json::List shorter(static_cast<std::size_t>(*least) - 1, list.at(0));
+      try_value(value, Json{std::move(shorter)}, path, "too few items");
+    }
+    const Json* items = member(schema, "items");
+    REQUIRE(items != nullptr);
+    auto& now = std::get<Json::List>(value.value);
+    for (std::size_t i = 0; i < now.size(); ++i) visit(now[i], *items, cat(path, "[", i, "]"));
+  }
+
+  void visit_object(Json& value, const Json& schema, const std::string& path) {
     auto& object = std::get<Json::Object>(value.value);
     const std::string prefix = path.empty() ? "" : path + ".";
-    for (std::size_t i = 0; i < object.size(); ++i) {
-      visit(object[i].value, prefix + object[i].name, object[i].name);
+    try_twice(object, path);
+    const Json* properties = member(schema, "properties");
+    if (properties == nullptr) {
+      visit_map(object, schema, path);
+      return;
     }
-    if (listed(rules_.maps, name)) return;
+    for (const JsonMember& one : object) {
+      const Json* field = member(*properties, one.name);
+      const Json* word = field != nullptr ? member(*field, "const") : nullptr;
+      if (word != nullptr && !(*word == one.value)) return;  // an alternative with another tag
+    }
+    for (auto& [name, inner] : object) {
+      const Json* field = member(*properties, name);
+      REQUIRE_MESSAGE(field != nullptr, prefix, name);
+      visited_.insert(key_of(schema, name));
+      visit(inner, *field, prefix + name);
+    }
     object.push_back({"surprise", Json{true}});
-    must_fail(prefix + "surprise", "unknown field");
+    must_fail(prefix + "surprise", "unknown", {"unknown field; the fields here are "});
     object.pop_back();
+    const auto& required = std::get<Json::List>(member(schema, "required")->value);
     for (std::size_t i = 0; i < object.size(); ++i) {
-      const JsonMember member = object[i];
+      const JsonMember left_out = object[i];
       object.erase(object.begin() + static_cast<std::ptrdiff_t>(i));
-      const std::string message = message_of([&] { read_(document_); });
-      const std::string where = cat(rules_.file, ": ", path, path.empty() ? "" : ": ", "field \"",
-                                    member.name, "\" is missing; expected ");
-      // Either the field is needed, and the message says so, or nothing is wrong without it.
-      if (message != "no error" && !message.starts_with(where) &&
-          !listed(rules_.optional, member.name)) {
-        FAIL_CHECK(prefix << member.name << " left out: " << message);
+      if (std::find(required.begin(), required.end(), Json{left_out.name}) != required.end()) {
+        must_fail(path, left_out.name + " missing",
+                  {cat("field \"", left_out.name, "\" is missing; expected ")});
+      } else if (!listed(rules_.needed, left_out.name)) {
+        CHECK_MESSAGE(message() == "no error", prefix, left_out.name, " left out: ", message());
       }
-      ++tried_;
-      object.insert(object.begin() + static_cast<std::ptrdiff_t>(i), member);
+      object.insert(object.begin() + static_cast<std::ptrdiff_t>(i), left_out);
     }
+  }
+
+  void visit_map(Json::Object& map, const Json& schema, const std::string& path) {
+    const Json* items = member(schema, "additionalProperties");
+    REQUIRE(items != nullptr);
+    for (auto& [name, inner] : map) visit(inner, *items, cat(path, ".", name));
+    if (map.empty()) return;
+    const std::string name = std::exchange(map[0].name, "not a name");
+    must_fail(path + "[\"not a name\"]", "a name",
+              {"expected ", ", found the name \"not a name\""});
+    map[0].name = name;
+  }
+
+  void try_twice(Json::Object& object, const std::string& path) {
+    if (object.empty()) return;
+    object.push_back(object[0]);
+    must_fail(path, "twice", {cat("the name \"", object[0].name, "\" stands twice")});
+    object.pop_back();
+  }
+
+  // The same table may stand in several places.
+  static std::string key_of(const Json& schema, const std::string& name) {
+    return name + " of " + print_flat_json(*member(schema, "properties"));
+  }
+
+  static Fields fields_of(const Json& schema, const std::string& path = {}) {
+    Fields all;
+    const auto add = [&](const Json& inner, const std::string& where) {
+      for (auto& one : fields_of(inner, where)) all.push_back(std::move(one));
+    };
+    if (member(schema, "readOnly") != nullptr) return all;
+    for (const Json* one : alternatives(schema)) {
+      if (const Json* properties = member(*one, "properties")) {
+        for (const JsonMember& field : std::get<Json::Object>(properties->value)) {
+          const std::string where = path.empty() ? field.name : path + "." + field.name;
+          if (member(field.value, "readOnly") != nullptr) continue;
+          all.emplace_back(key_of(*one, field.name), where);
+          add(field.value, where);
+        }
+      }
+      for (const char* word : {"items", "additionalProperties"}) {
+        if (const Json* inner = member(*one, word)) add(*inner, path + "[]");
+      }
+    }
+    return all;
   }
 
   Json document_;
-  std::function<void(const Json&)> read_;
+  const Json& schema_;
+  Read read_;
   Rules rules_;
+  std::set<std::string> visited_;
   int tried_ = 0;
 };
 
-inline int try_every_fault(const Json& right, std::function<void(const Json&)> read, Rules rules) {
-  return Faults(right, std::move(read), std::move(rules)).run();
+// `right` must have every field of every table. Returns how many mistakes were tried.
+inline int try_every_fault(const Json& right, const Json& schema, Faults::Read read, Rules rules) {
+  return Faults(right, schema, std::move(read), std::move(rules)).run();
 }
 
 // The text cut at every length, and with every byte changed. A cut must be refused, and so must a
@@ -155,23 +320,6 @@ inline int try_every_damage(const std::string& text, Fault fault,
     damaged[at] = text[at];
   }
   return accepted;
-}
-
-// Names of the fields of a schema's tables: members that carry a description.
-inline void collect_fields(const Json& schema, std::set<std::string>& names) {
-  if (const auto* list = std::get_if<Json::List>(&schema.value)) {
-    for (const Json& item : *list) collect_fields(item, names);
-  }
-  if (const auto* object = std::get_if<Json::Object>(&schema.value)) {
-    for (const JsonMember& member : *object) {
-      const auto* parts = std::get_if<Json::Object>(&member.value.value);
-      if (parts != nullptr && !parts->empty() && parts->front().name == "description" &&
-          std::holds_alternative<std::string>(parts->front().value.value)) {
-        names.insert(member.name);
-      }
-      collect_fields(member.value, names);
-    }
-  }
 }
 
 }  // namespace kjudge::json_faults

@@ -8,7 +8,6 @@
 #include <ctime>
 #include <filesystem>
 #include <limits>
-#include <set>
 
 #include "error.h"
 #include "evaluations.h"
@@ -217,11 +216,13 @@ TEST_CASE("every field of a result refuses every wrong kind, and names itself") 
   shape.rounds[0].temperature_c = 71;
   shape.rounds[0].throttle_reasons = {{"sw_power_cap"}};
   evaluation.shapes.push_back(shape);
+  evaluation.baseline_sha256 = evaluation.reference_sha256 = evaluation.bundle_sha256 =
+      std::string(64, 'b');
   const Json right = parse_json(result_to_json(evaluation), "right", Fault::bug);
   const int tried = json_faults::try_every_fault(
-      right, [](const Json& faulty) { result_from_json(print_json(faulty), "r.json"); },
-      {.file = "r.json", .ignored = {"score"}});
-  CHECK(tried > 500);
+      right, result_json_format().schema,
+      [](const std::string& faulty) { result_from_json(faulty, "r.json"); }, {.file = "r.json"});
+  CHECK(tried > 600);
 }
 
 TEST_CASE("a result cut or changed anywhere is refused, or another result") {
@@ -276,18 +277,9 @@ TEST_CASE("values out of range, and files of other versions") {
   }
 }
 
-TEST_CASE("the schema is the golden one, and the manual page has every field of it") {
-  const std::string schema = result_json_schema();
+TEST_CASE("the schema is the golden one") {
+  const std::string schema = print_json(result_json_format().schema);
   CHECK(schema == golden("schema", schema));
-  const std::string page = read_file(kTests.parent_path() / "man" / "kjudge-evaluation.5");
-  std::set<std::string> names = {"ranked", "why_not", "speedup", "below_floor"};
-  json_faults::collect_fields(parse_json(schema, "schema", Fault::bug), names);
-  CHECK(names.size() > 55);
-  for (const std::string& name : names) {
-    const bool documented = page.find("\n.It Cm " + name + "\n") != std::string::npos ||
-                            page.find("\n.Cm " + name + "\n") != std::string::npos;
-    CHECK_MESSAGE(documented, name);
-  }
 }
 
 TEST_CASE("a result of 100 shapes is read in well under a second") {

@@ -83,7 +83,7 @@ Kind<Generator> generator_kind() {
   using Table = FieldTable<Generator>;
   const auto real = number_kind(-0x1p120, 0x1p120);
   return tagged_kind<Generator, FillKind>(
-      "kind", &Generator::kind,
+      "kind", &Generator::kind, "how values are drawn",
       {{"normal", fill_normal,
         Table({optional("mean", &Generator::a, real, "mean of the values"),
                optional("deviation", &Generator::b, number_kind(0, 0x1p120),
@@ -109,7 +109,9 @@ Field<CheckFile> check_field(std::string name, V Check::*member, Kind<V> kind, s
           inner.expected,
           [=](const JsonCursor& at, CheckFile& into) { inner.read(at, into.check); },
           [=](const CheckFile& from) { return inner.write(from.check); },
-          inner.schema};
+          inner.schema,
+          inner.fields,
+          inner.absent};
 }
 
 Kind<CheckFile> check_kind() {
@@ -120,7 +122,7 @@ Kind<CheckFile> check_kind() {
       check_field("max_mismatched", &Check::max_mismatched, number_kind(0, 1),
                   "fraction of the elements that may fail, NaN and infinity excepted");
   Kind<CheckFile> kind = tagged_kind<CheckFile, CheckKind>(
-      "kind", &CheckFile::kind,
+      "kind", &CheckFile::kind, "what makes an element right",
       {{"exact", CheckKind::exact,
         Table({check_field("signed_zero", &Check::signed_zero, boolean_kind(), "-0 and 0 differ"),
                fraction, dtype})},
@@ -182,11 +184,11 @@ FieldTable<TensorsFile> tensors_table() {
 
 FieldTable<RegimeFile> regime_table() {
   return FieldTable<RegimeFile>(
-      {required("name", &RegimeFile::name, label_kind(), "\"nominal\", \"large\""),
+      {required("name", &RegimeFile::name, label_kind(), "such as \"nominal\" or \"large\""),
        required("pairs_per_round", &RegimeFile::pairs_per_round, integer_kind(1, 5),
-                "of the 5 pairs of every round; those of all regimes add up to 5"),
+                "how many of the 5 pairs of every round; those of all regimes add up to 5"),
        optional("generators", &RegimeFile::generators, map_kind(variable_kind(), generator_kind()),
-                "generators by input; the input's own where absent")});
+                "generators by the input's name; the input's own where absent")});
 }
 
 FieldTable<ShapeFile> shape_table() {
@@ -204,9 +206,9 @@ FieldTable<ShapeFile> shape_table() {
        optional("scalars", &ShapeFile::scalars, map_kind(variable_kind(), scalar_kind()),
                 "numbers that kernel_fn has as inputs.NAME; every shape gives the same names"),
        optional("floor_us", &ShapeFile::floor_us, number_kind(0, 1e9),
-                "a submission faster than this is flagged: the hardware's limit"),
+                "the hardware's limit: a submission that is faster is flagged, and still counts"),
        optional("regimes", &ShapeFile::regimes, list_kind(object_kind(regime_table()), 1, 5),
-                "in the place of the challenge's")});
+                "in the place of the challenge's, which hold where absent")});
 }
 
 FieldTable<ChallengeLimits> limits_table() {
@@ -223,11 +225,12 @@ FieldTable<ChallengeLimits> limits_table() {
        optional("memory_bytes", &Limits::memory_bytes, integer_kind<std::uint64_t>(0, kMost),
                 "device memory; 0 is what the device has"),
        optional("output_bytes", &Limits::output_bytes,
-                integer_kind<std::uint64_t>(1 << 10, 64 << 20), "stdout and stderr that are kept"),
+                integer_kind<std::uint64_t>(1 << 10, 64 << 20),
+                "how much of its stdout and stderr is kept"),
        optional("submission_bytes", &Limits::submission_bytes,
-                integer_kind<std::uint64_t>(1 << 10, 1 << 30), "files of a submission"),
+                integer_kind<std::uint64_t>(1 << 10, 1 << 30), "size of its files"),
        optional("bundle_bytes", &Limits::bundle_bytes, integer_kind<std::uint64_t>(1 << 16, kMost),
-                "file of a submission's recording")});
+                "size of its recording's file")});
 }
 
 }  // namespace
@@ -242,9 +245,10 @@ const FieldTable<ChallengeFile>& challenge_table() {
            "in paths, pages and on command lines"),
        required("version", &File::version, integer_kind(1, 1'000'000),
                 "raised whenever results before and after cannot be compared"),
-       required("title", &File::title, line_kind(1, 200), "one line for people"),
+       required("title", &File::title, line_kind(1, 200), "what people call it"),
        required("author", &File::author, line_kind(1, 200), "who to ask"),
-       optional("bounty", &File::bounty, line_kind(0, 200), "what can be won"),
+       optional("bounty", &File::bounty, line_kind(0, 200),
+                "what can be won; nothing where absent"),
        optional("target_us", &File::target_us, number_kind(0, 1e9),
                 "latency the author hopes for; shown, not judged"),
        optional("cache", &File::cache,
@@ -258,8 +262,8 @@ const FieldTable<ChallengeFile>& challenge_table() {
                 list_kind(matching_kind("a compiler flag that begins with \"-\", without blanks",
                                         "-[!-~]+"),
                           0, 100),
-                "that a contestant may choose"),
-       optional("limits", &File::limits, object_kind(limits_table()), "each has its verdict"),
+                "flags of nvcc that a contestant may choose"),
+       optional("limits", &File::limits, object_kind(limits_table()), "what a submission may take"),
        required("tensors", &File::tensors, object_kind(tensors_table()), "inputs and outputs"),
        optional("regimes", &File::regimes, list_kind(object_kind(regime_table()), 1, 5),
                 "sets of input values; one, \"nominal\", where absent"),

@@ -3,7 +3,6 @@
 
 #include "challenge/shape_request.h"
 #include "error.h"
-#include "json.h"
 
 namespace kjudge {
 namespace {
@@ -97,5 +96,7 @@ CaptureStatus parse_capture_status(std::string_view bytes) {
   const Json json = parse_json(bytes, "status.json", Fault::malformed, {.depth = 4, .values = 64});
   return status_table().read(JsonCursor(json, "status.json", Fault::malformed));
 }
+
+JsonFormat capture_status_json_format() { return json_format(status_table()); }
 
 }  // namespace kjudge

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "json.h"
 #include "judge/pipeline.h"
 
 namespace kjudge {
@@ -36,5 +37,7 @@ struct CaptureStatus {
 
 // Fault::malformed with the field.
 CaptureStatus parse_capture_status(std::string_view bytes);
+
+JsonFormat capture_status_json_format();
 
 }  // namespace kjudge

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "score/result_json.h"
 
-#include <array>
-
-#include "json.h"
-
 // Versions of the format
 //   1  method 1
 
@@ -50,7 +46,8 @@ Field<Pair> arm_field(ArmName arm) {
           kind.expected,
           [=](const JsonCursor& at, Pair& into) { into.arms[index].replays = kind.read(at); },
           [=](const Pair& from) { return kind.write(from.arms[index].replays); },
-          kind.schema};
+          kind.schema,
+          kind.fields};
 }
 
 FieldTable<Pair> pair_table() {
@@ -75,11 +72,11 @@ FieldTable<RoundFacts> round_table() {
        required("pairs", &RoundFacts::pairs, list_kind(object_kind(pair_table()), 0, 1000),
                 "in the order they were taken"),
        optional("clock_mhz", &RoundFacts::clock_mhz, number_kind(),
-                "of a multiprocessor after the last pair; absent on the host driver"),
+                "clock of a multiprocessor after the last pair; absent on the host driver"),
        optional("power_w", &RoundFacts::power_w, number_kind(),
-                "of the GPU after the last pair; absent where NVML does not say"),
+                "power of the GPU after the last pair; absent where NVML does not say"),
        optional("temperature_c", &RoundFacts::temperature_c, number_kind(),
-                "of the GPU after the last pair; absent where NVML does not say"),
+                "temperature of the GPU after the last pair; absent where NVML does not say"),
        optional("throttle_reasons", &RoundFacts::throttle_reasons, list_kind(word_text(), 0, 64),
                 "why the GPU held its clocks down after the last pair; absent where NVML does not "
                 "say")});
@@ -89,8 +86,8 @@ FieldTable<CheckFailure> failure_table() {
   return FieldTable<CheckFailure>(
       {required("output", &CheckFailure::output, word_text(), "name of the tensor"),
        required("check", &CheckFailure::check, word_text(), "the check that failed"),
-       required("elements", &CheckFailure::elements, count_kind(), "of the tensor"),
-       required("mismatched", &CheckFailure::mismatched, count_kind(), "that differ"),
+       required("elements", &CheckFailure::elements, count_kind(), "elements of the tensor"),
+       required("mismatched", &CheckFailure::mismatched, count_kind(), "elements that differ"),
        required("first_index", &CheckFailure::first_index, count_kind(),
                 "first that differs, counted from 0 with the last dimension fastest"),
        required("first_position", &CheckFailure::first_position,
@@ -104,12 +101,13 @@ FieldTable<CheckFailure> failure_table() {
        required("worst_rel", &CheckFailure::worst_rel, any_number_kind(),
                 "largest relative error of the tensor"),
        required("nonfinite", &CheckFailure::nonfinite, count_kind(),
-                "NaN or infinite on one side only"),
+                "elements that are NaN or infinite on one side only"),
        required("unwritten", &CheckFailure::unwritten, count_kind(),
-                "that still hold the poison from before the launch"),
+                "differing elements that still hold the poison from before the launch"),
        required("regime", &CheckFailure::regime, word_text(), "regime of the inputs"),
        required("round", &CheckFailure::round, integer_kind(0, 1000), "counted from 0"),
-       required("pair", &CheckFailure::pair, integer_kind(0, 1000), "of the round, from 0")});
+       required("pair", &CheckFailure::pair, integer_kind(0, 1000),
+                "of the round, counted from 0")});
 }
 
 FieldTable<ShapeFacts> shape_facts_table() {
@@ -117,67 +115,65 @@ FieldTable<ShapeFacts> shape_facts_table() {
       {required("name", &ShapeFacts::name, line_kind(1), "name of the shape or test"),
        required("timed", &ShapeFacts::timed, boolean_kind(), "false for a test"),
        required("replays_per_arm", &ShapeFacts::replays_per_arm, integer_kind(1, 100),
-                "in each pair"),
+                "of each arm in each pair"),
        optional("floor_ns", &ShapeFacts::floor_ns, nanoseconds_kind(),
-                "of the challenge; absent where it has none"),
+                "the challenge's floor; absent where it has none"),
        required("verdict", &ShapeFacts::verdict, verdict_kind(), "on this shape"),
        required("message", &ShapeFacts::message, text_kind(), "for the contestant"),
        optional("failure", &ShapeFacts::failure, object_kind(failure_table()),
                 "the first failed check; absent where none failed"),
        required("rounds", &ShapeFacts::rounds, list_kind(object_kind(round_table()), 0, 1000),
-                "times, in the order they were taken")});
+                "the rounds with their times, in the order they were taken")});
 }
 
 FieldTable<Phase> phase_table() {
-  return FieldTable<Phase>({required("name", &Phase::name, word_text(), "step"),
-                            required("seconds", &Phase::seconds, number_kind(), "wall time")});
+  return FieldTable<Phase>(
+      {required("name", &Phase::name, word_text(), "what was done"),
+       required("seconds", &Phase::seconds, number_kind(), "wall time it took")});
 }
 
 // The derived block, written only.
 
-Json interval_json(const Interval& interval) {
-  return Json{Json::Object{{"low", Json{interval.low}}, {"high", Json{interval.high}}}};
+Kind<Interval> interval_kind() {
+  return object_kind(FieldTable<Interval>(
+      {required("low", &Interval::low, number_kind(), "the smallest of the rounds"),
+       required("high", &Interval::high, number_kind(), "the largest")}));
 }
 
-Json score_json(const Evaluation& evaluation) {
-  const Score derived = score(evaluation);
-  Json::List shapes;
-  for (const ShapeScore& shape : derived.shapes) {
-    shapes.push_back(Json{Json::Object{{"name", Json{shape.name}},
-                                       {"speedup", Json{shape.speedup}},
-                                       {"interval", interval_json(shape.interval)},
-                                       {"baseline_ns", Json{shape.baseline_ns}},
-                                       {"submission_ns", Json{shape.submission_ns}},
-                                       {"below_floor", Json{shape.below_floor}}}});
-  }
-  Json::Object object = {{"ranked", Json{derived.ranked}}};
-  if (!derived.ranked) object.push_back({"why_not", Json{derived.why_not}});
-  if (!derived.shapes.empty()) {
-    object.push_back({"speedup", Json{derived.speedup}});
-    object.push_back({"interval", interval_json(derived.interval)});
-  }
-  object.push_back({"shapes", Json{std::move(shapes)}});
-  return Json{std::move(object)};
+FieldTable<ShapeScore> shape_score_table() {
+  using S = ShapeScore;
+  return FieldTable<S>(
+      {required("name", &S::name, word_text(), "name of the shape"),
+       required("speedup", &S::speedup, number_kind(), "median of its pairs"),
+       required("interval", &S::interval, interval_kind(), "of the speedup"),
+       required("baseline_ns", &S::baseline_ns, number_kind(),
+                "the baseline's time: geometric mean of the regimes' medians"),
+       required("submission_ns", &S::submission_ns, number_kind(), "the submission's"),
+       required("below_floor", &S::below_floor, boolean_kind(),
+                "faster than the floor: flagged, and still counted")});
 }
 
-Json score_schema() {
-  const auto of_type = [](std::string type) {
-    return Json{Json::Object{{"type", Json{std::move(type)}}}};
+Field<Score> absent_without_shapes(Field<Score> field) {
+  field.required = false;
+  field.write = [write = field.write](const Score& score) {
+    return score.shapes.empty() ? std::nullopt : write(score);
   };
-  const Json number = of_type("number");
-  const Json interval = object_schema({{"low", number}, {"high", number}}, {"low", "high"});
-  Json::Object shape = {{"name", of_type("string")}, {"speedup", number},
-                        {"interval", interval},      {"baseline_ns", number},
-                        {"submission_ns", number},   {"below_floor", of_type("boolean")}};
-  const Json one = object_schema(std::move(shape), {"name", "speedup", "interval", "baseline_ns",
-                                                    "submission_ns", "below_floor"});
-  const Json all = Json{Json::Object{{"type", Json{std::string("array")}}, {"items", one}}};
-  return object_schema({{"ranked", of_type("boolean")},
-                        {"why_not", of_type("string")},
-                        {"speedup", number},
-                        {"interval", interval},
-                        {"shapes", all}},
-                       {"ranked", "shapes"});
+  return field;
+}
+
+FieldTable<Score> score_table() {
+  return FieldTable<Score>(
+      {required("ranked", &Score::ranked, boolean_kind(),
+                "accepted, with every round of every shape"),
+       optional("why_not", &Score::why_not, text_kind(),
+                "the first reason; absent where it is ranked"),
+       absent_without_shapes(required("speedup", &Score::speedup, number_kind(),
+                                      "geometric mean of the shapes' speedups; absent where no "
+                                      "shape has times")),
+       absent_without_shapes(required("interval", &Score::interval, interval_kind(),
+                                      "of the speedup; absent where no shape has times")),
+       required("shapes", &Score::shapes, list_kind(object_kind(shape_score_table())),
+                "those that have times")});
 }
 
 const FieldTable<Evaluation>& result_table() {
@@ -188,20 +184,22 @@ const FieldTable<Evaluation>& result_table() {
        required("challenge", &E::challenge, word_text(), "name of the challenge"),
        required("challenge_version", &E::challenge_version, integer_kind(1, 1'000'000),
                 "its version"),
-       required("challenge_sha256", &E::challenge_sha256, hash_kind(), "of its folder"),
+       required("challenge_sha256", &E::challenge_sha256, hash_kind(), "of the challenge's folder"),
        required("submission", &E::submission, word_text(), "path or name as handed in"),
-       required("submission_sha256", &E::submission_sha256, hash_kind(), "of its files"),
+       required("submission_sha256", &E::submission_sha256, hash_kind(),
+                "of the submission's files"),
        optional("baseline_sha256", &E::baseline_sha256, hash_kind(),
                 "of the recording of the baseline; absent where none was replayed"),
        optional("reference_sha256", &E::reference_sha256, hash_kind(),
                 "of the recording of the reference; absent where none was replayed"),
        optional("bundle_sha256", &E::bundle_sha256, hash_kind(),
                 "of the recording of the submission; absent where none was replayed"),
-       required("method", &E::method, integer_kind(1, 1000), "how kjudge measured"),
-       required("kjudge_version", &E::kjudge_version, word_text(), "the program"),
-       required("driver", &E::driver, word_text(), "\"host 1.0\", \"cuda 13.0\""),
+       required("method", &E::method, integer_kind(1, 1000),
+                "number of the way in which kjudge measured"),
+       required("kjudge_version", &E::kjudge_version, word_text(), "of the program"),
+       required("driver", &E::driver, word_text(), "such as \"host 1.0\" or \"cuda 13.0\""),
        required("device", &E::device, word_text(), "name, with UUID for a GPU"),
-       required("arch", &E::arch, word_text(), "\"x86_64\", \"sm_90\""),
+       required("arch", &E::arch, word_text(), "such as \"x86_64\" or \"sm_90\""),
        required("node", &E::node, word_text(), "the machine"),
        required("trust", &E::trust,
                 word_kind<std::string>({{"device", "device"}, {"process", "process"}, {"", ""}}),
@@ -211,19 +209,19 @@ const FieldTable<Evaluation>& result_table() {
                 matching_kind("a time such as \"2025-01-31T12:00:00Z\", or \"\"",
                               "([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
                               "([.][0-9]{1,9})?Z)?"),
-                "UTC"),
+                "when it began, in UTC"),
        required("cache", &E::cache,
                 word_kind<CacheMode>({{"cold", CacheMode::cold}, {"hot", CacheMode::hot}}),
                 "whether caches held the inputs when a replay started"),
-       required("peak_bytes", &E::peak_bytes, count_kind(), "of device memory"),
+       required("peak_bytes", &E::peak_bytes, count_kind(), "device memory at its most"),
        required("verdict", &E::verdict, verdict_kind(), "on the submission"),
        required("message", &E::message, text_kind(), "what happened and what to do"),
-       derived_field<E>("score", score_json, score_schema(),
-                        "computed from the rest; not read back"),
+       derived_field<E, Score>("score", score, object_kind(score_table()),
+                               "computed from the rest; not read back"),
        required("shapes", &E::shapes, list_kind(object_kind(shape_facts_table()), 0, 10'000),
                 "in the order of the challenge"),
        required("phases", &E::phases, list_kind(object_kind(phase_table()), 0, 1000),
-                "wall time by step"),
+                "steps of the evaluation with their wall time"),
        required("log", &E::log, text_kind(std::size_t{256} << 20), "the contestant's own output")});
   return table;
 }
@@ -239,12 +237,6 @@ Evaluation result_from_json(const std::string& text, const std::filesystem::path
   return result_table().read(JsonCursor(json, path.native(), Fault::malformed));
 }
 
-std::string result_json_schema() {
-  Json schema = result_table().schema();
-  auto& object = std::get<Json::Object>(schema.value);
-  object.insert(object.begin(),
-                {"$schema", Json{std::string("https://json-schema.org/draft/2020-12/schema")}});
-  return print_json(schema);
-}
+JsonFormat result_json_format() { return json_format(result_table()); }
 
 }  // namespace kjudge

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "json.h"
 #include "score/score.h"
 
 namespace kjudge {
@@ -16,7 +17,7 @@ std::string result_to_json(const Evaluation& evaluation);
 // the path of the field, what was expected and what was found. Unknown fields are errors.
 Evaluation result_from_json(const std::string& text, const std::filesystem::path& path);
 
-// The JSON Schema of the format, from the table that reads and writes it.
-std::string result_json_schema();
+// From the table that reads and writes it.
+JsonFormat result_json_format();
 
 }  // namespace kjudge

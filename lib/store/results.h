@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "file.h"
+#include "json.h"
 #include "replay/evaluation.h"
 
 namespace kjudge {
@@ -78,6 +79,9 @@ class ResultsDirectory {
   std::filesystem::path path_;
   Fd lock_;
 };
+
+// submission.json.
+JsonFormat submission_json_format();
 
 // Newest evaluation of a submission; nullopt when it has none. Faults as result_from_json.
 std::optional<Evaluation> latest_evaluation(const StoredSubmission& submission);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the program for tests: in a folder of its own that is kept when a test fails."""
 
+import collections
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.environ.get("KJUDGE_BINARY", os.path.join(ROOT, "build-dev", "bin", "kjudge"))
+SHARE = os.path.join(os.path.dirname(os.path.dirname(BINARY)), "share")  # made with the program
 RIGHT = """
 import driver
 
@@ -45,6 +47,9 @@ def kernel_fn(state, inputs, outputs):
     rows, cols = inputs.x.shape
     state.launch(min(rows, 64), 1, outputs.y, inputs.x, rows, cols)
 """
+
+# A line of --help: "-o,--output", "FILE", what it says, ["required", "default x", "KJUDGE_X"]
+HelpEntry = collections.namedtuple("HelpEntry", "names value text notes is_option is_words")
 
 
 class Case(unittest.TestCase):
@@ -104,9 +109,32 @@ class Case(unittest.TestCase):
             process.kill()
             out, err = process.communicate()
             self.fail("%s: no end within %d s\n%s%s" % (arguments, timeout, out, err))
+        self.status = process.returncode
         if status is not None:
             self.assertEqual(process.returncode, status, "%s\n%s%s" % (arguments, out, err))
         return out, re.sub(r"(?m)^kjudge: waiting for .*\n", "", err)
+
+    def commands(self):
+        text, _ = self.run_kjudge("--help")
+        return re.findall(r"^  (\w+)  ", text[text.index("Subcommands:"):], re.MULTILINE)
+
+    def options_of(self, command):
+        """Options and arguments of a command, as its --help has them: two lists of HelpEntry."""
+        lists = {"Options:": [], "Positionals:": []}
+        entries = None
+        for line in self.run_kjudge(command, "--help")[0].splitlines():
+            if not line.startswith("  "):
+                entries = lists.get(line)
+                continue
+            self.assertIsNotNone(entries, line)
+            match = re.match(r"  (\S+)(?: (\S+(?: \.\.\.)?))? +(.*)", line)
+            names, value, text = match.groups(default="")
+            notes = re.search(r" \[((?:required|default|KJUDGE_).*)\]$", text)
+            entries.append(HelpEntry(names, value, text[:notes.start()] if notes else text,
+                                     notes.group(1).split(", ") if notes else [],
+                                     names.startswith("-"),
+                                     "|" in value and value.islower()))
+        return lists["Options:"], lists["Positionals:"]
 
     def evaluate(self, *arguments, status=0, **environment):
         """selftest --json as a dict."""

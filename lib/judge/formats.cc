@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/formats.h"
+
+#include "challenge/challenge_format.h"
+#include "judge/capture_protocol.h"
+#include "score/result_json.h"
+#include "store/results.h"
+
+namespace kjudge {
+
+std::vector<JsonFormat> json_formats() {
+  return {json_format(challenge_table()), result_json_format(), submission_json_format(),
+          capture_status_json_format()};
+}
+
+}  // namespace kjudge
