@@ -63,7 +63,8 @@ void add_capture(CLI::App& app, int& status) {
   const auto options = add_command<CaptureCommandOptions>(
       app, "capture", "Record a submission's kernels into a bundle", command);
   command->add_option("submission", options->submission,
-                      "A Python or CUDA C++ file, or a folder with submission.py or submission.cu");
+                      "A Python or CUDA C++ file, or a folder or archive with submission.py or "
+                      "submission.cu");
   command->add_option("-o,--output", options->bundle, "The bundle to write")->required();
   command->add_option("--role", options->role,
                       "submission; baseline and reference capture the challenge's own code");
