@@ -427,6 +427,33 @@ TEST_CASE("the hash covers names and contents of all files but hidden ones and P
   CHECK(folder.read().sha256 == before);
 }
 
+TEST_CASE("what a challenge hides is no part of it") {
+  const Folder folder;
+  folder.file("challenge.json", with("\"compiler_flags\"",
+                                     "\"hidden\": [\"notes\", \"a/fast.py\"], \"compiler_flags\""));
+  fs::create_directory(folder.path() / "a");
+  folder.file("a/table", "1");
+  const std::string before = folder.read().sha256;
+  folder.file("a/fast.py", "2");
+  fs::create_directory(folder.path() / "notes");
+  folder.file("notes/todo", "3");
+  fs::create_symlink("/etc", folder.path() / "notes" / "link");
+  const Challenge challenge = folder.read();
+  CHECK(challenge.sha256 == before);
+  const TempDir to;
+  copy_challenge(challenge, to.path() / "copy");
+  CHECK(read_file(to.path() / "copy/a/table") == "1");
+  CHECK_FALSE(fs::exists(to.path() / "copy/a/fast.py"));
+  CHECK_FALSE(fs::exists(to.path() / "copy/notes"));
+  const Folder needed;
+  for (const char* name : {"baseline.py", "challenge.json"}) {
+    needed.file("challenge.json", with("\"compiler_flags\"",
+                                       cat("\"hidden\": [\"", name, "\"], \"compiler_flags\"")));
+    CHECK(needed.error() ==
+          cat("challenge.json: hidden: ", name, " is needed by those it would be hidden from"));
+  }
+}
+
 TEST_CASE("the hash is what sha256sum prints") {
   const Folder folder;
   folder.file("data/a b.txt", "x");
