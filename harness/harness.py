@@ -7,7 +7,6 @@ In a package, the challenge with its baseline and reference is in lib/kjudge/pac
 """
 
 import os
-import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -33,6 +32,8 @@ def find_kjudge():
 
 def use_this_python():
     """kjudge starts the python3 of PATH: that shall be the one with the contestant's torch."""
+    import shutil
+
     folder = os.path.dirname(sys.executable)
     found = shutil.which("python3")
     if os.access(os.path.join(folder, "python3"), os.X_OK) and (
@@ -126,6 +127,7 @@ def imported(path, on_gpu):
 def machine_problems(challenge, folder, arguments):
     """What this challenge needs and this machine lacks."""
     import importlib.util
+    import shutil
 
     arches = [shape["arch"] for shape in challenge["shapes"]]
     on_cores, driver = "x86_64" in arches, chosen_driver(arguments)
@@ -150,14 +152,24 @@ def machine_problems(challenge, folder, arguments):
               "install gcc, or set CC" % compiler
 
 
-def missing(arguments):
+def python_problems():
     if sys.version_info < (3, 9):
-        return ["this Python is %d.%d, kjudge needs 3.9 or newer" % sys.version_info[:2]]
-    try:
+        yield "this Python is %d.%d, kjudge needs 3.9 or newer" % sys.version_info[:2]
+        return
+    try:  # what Debian's python3-minimal leaves out
         import ctypes  # noqa: F401
-    except ImportError:
-        return ["this Python has no ctypes, so its standard library is not whole; install python3, "
-                "not python3-minimal"]
+        import json  # noqa: F401
+        import shutil  # noqa: F401
+    except ImportError as error:
+        yield "this Python has no module %s: its standard library is not whole; install python3, " \
+              "not python3-minimal" % error.name
+
+
+def missing(arguments):
+    problems = list(python_problems())
+    if problems:
+        return problems
+    use_this_python()
     package = read_package()
     if package is None:
         return []
@@ -171,7 +183,6 @@ def main(arguments):
         print(__doc__.strip())
         return 0 if arguments else 2
     kjudge = find_kjudge()
-    use_this_python()
     problems = missing(arguments)
     for problem in problems:
         print("kjudge: missing: " + problem, file=sys.stderr)

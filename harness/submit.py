@@ -53,6 +53,7 @@ import sys
 import tarfile
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 import uuid
 
@@ -106,6 +107,9 @@ class Server:
         if not address.startswith(("https://", "http://")):
             raise Stop(EXIT_USAGE, "--server %s: expected an http or https address" % address)
         self.address = address.rstrip("/")
+        host = urllib.parse.urlsplit(address).hostname
+        if address.startswith("http://") and host not in ("localhost", "127.0.0.1", "::1"):
+            say("%s: without https others can read your token on its way" % self.address)
         self.patience_s = patience_s
         self.opener = urllib.request.build_opener(NoRedirect)
         self.token = os.environ.get("KERNELS_TOKEN", "").strip()
@@ -329,7 +333,7 @@ def parse(arguments):
                         "submission.py or submission.cu; default: ./submission.py")
     parser.add_argument("--run", default=os.environ.get("KJUDGE_RUN"),
                         help="name your submissions are grouped under")
-    parser.add_argument("--challenge", default=os.environ.get("KJUDGE_CHALLENGE") or CHALLENGE,
+    parser.add_argument("--challenge", default=CHALLENGE,
                         help="NAME[:DTYPE[:GPU[:SHAPE]]], or all; default: %(default)s")
     parser.add_argument("--contact", help="how to reach you")
     parser.add_argument("--no-keep", action="store_true", help="ask that the files be deleted once judged")

@@ -111,7 +111,7 @@ class Unpacking {
       if (path.empty() || path == ".") return;
       if (path.ends_with('/')) path.pop_back();
     }
-    if (printable_name(path) && path.size() <= 1000) entry_ = path;
+    if (printable_name(path) && path.size() <= limits_.names.path_bytes) entry_ = path;
     check_kind(entry);
     const bool folder = type == AE_IFDIR;
     const std::string rule =

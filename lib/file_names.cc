@@ -82,6 +82,9 @@ std::string NameRules::add(std::string_view path, Kind kind) {
   if (!printable_name(path)) {
     return "its name is not UTF-8 or holds control characters; rename it";
   }
+  if (path.size() > limits_.path_bytes) {
+    return cat("its path is longer than ", limits_.path_bytes, " bytes");
+  }
   std::size_t folders = 0;
   for (std::size_t begin = 0;;) {
     const std::size_t end = std::min(path.find('/', begin), path.size());

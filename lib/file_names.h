@@ -11,7 +11,8 @@ namespace kjudge {
 struct NameLimits {
   std::size_t count = 1000;      // files and folders together
   std::size_t name_bytes = 200;  // of each part of a path; leaves room for an atomic write's suffix
-  std::size_t depth = 16;        // folders above a file
+  std::size_t path_bytes = 1000;  // of all parts
+  std::size_t depth = 16;         // folders above a file
 };
 
 // The names of a tree of files that strangers hand in, one after the other: inside the tree, safe

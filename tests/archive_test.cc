@@ -8,11 +8,9 @@
 
 #include <array>
 #include <cstring>
-#include <fstream>
 
 #include "file.h"
 #include "file_names.h"
-#include "sha256.h"
 
 using namespace kjudge;
 namespace fs = std::filesystem;
@@ -169,13 +167,16 @@ TEST_CASE("archive: a link cannot be written through") {
 
 TEST_CASE("archive: limits on count, depth, names and bytes") {
   ArchiveLimits limits;
-  limits.names = {.count = 3, .name_bytes = 10, .depth = 2};
+  limits.names = {.count = 3, .name_bytes = 10, .path_bytes = 24, .depth = 2};
   limits.bytes = 1000;
   CHECK(refused({{"a"}, {"b"}, {"c"}}, limits) == "");
   CHECK(refused({{"a"}, {"b/c"}, {"d"}}, limits) == "d: more than 3 files and folders");
   CHECK(refused({{"a/b/c"}}, limits) == "");
   CHECK(refused({{"a/b/c/d"}}, limits) == "a/b/c/d: more than 2 folders deep");
   CHECK(refused({{"0123456789"}}, limits) == "");
+  CHECK(refused({{"0123456789/0123456789/23"}}, limits) == "");
+  CHECK(refused({{"0123456789/0123456789/234"}}, limits) ==
+        "entry 1: its path is longer than 24 bytes");
   CHECK(refused({{"0123456789a"}}, limits) == "0123456789a: its name is longer than 10 bytes");
   CHECK(refused({{"a", std::string(600, 'x')}, {"b", std::string(400, 'x')}}, limits) == "");
   CHECK(refused({{"a", std::string(600, 'x')}, {"b", std::string(401, 'x')}}, limits) ==

@@ -166,6 +166,11 @@ class Pack(_kjudge.Case):
             self.assertIn("bin/kjudge is for riscv64", err)
             shutil.copy(self.path("kept.json"), manifest)
 
+        with self.subTest("half a Python"):
+            hollow = self.write("hollow/ctypes.py", "raise ImportError(name='ctypes')\n")
+            _, err = self.harness(package, "submission.py", status=5, PYTHONPATH=os.path.dirname(hollow))
+            self.assertIn("missing: this Python has no module ctypes", err)
+
         with self.subTest("no compiler"):
             _, err = self.harness(package, "submission.py", status=5, CC="no-such-compiler -O2")
             self.assertIn("missing: there is no C compiler (no-such-compiler)", err)
