@@ -64,7 +64,8 @@ void add_capture(CLI::App& app, int& status) {
       app, "capture", "Record a submission's kernels into a bundle", command);
   command
       ->add_option("submission", options->submission,
-                   "A Python or CUDA C++ file, or a folder with submission.py or submission.cu")
+                   "A Python or CUDA C++ file, or a folder or archive with submission.py or "
+                   "submission.cu")
       ->type_name("FILE|FOLDER");
   command->add_option("-o,--output", options->bundle, "The bundle to write")
       ->required()

@@ -81,7 +81,7 @@ void add_judge(CLI::App& app, int& status) {
       ->add_option(
           "--from", options->from,
           "First put the submissions of this folder into the queue: each .py or .cu file, each "
-          "folder with submission.py or submission.cu")
+          "archive, each folder with submission.py or submission.cu")
       ->check(CLI::ExistingDirectory);
   add_device_options(*command, *options);
   command->add_flag("--unsafe", options->unsafe, "Run submissions without a sandbox");

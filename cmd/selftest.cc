@@ -55,9 +55,8 @@ void add_selftest(CLI::App& app, int& status) {
       app, "selftest", "Judge a submission here, as the contest would", command);
   command
       ->add_option("submission", options->submission,
-                   "A Python or CUDA C++ file, or a folder with submission.py or submission.cu; "
-                   "else that of "
-                   "the current folder, else the challenge's own")
+                   "A Python or CUDA C++ file, or a folder or archive with submission.py or "
+                   "submission.cu; else that of the current folder, else the challenge's own")
       ->type_name("FILE|FOLDER");
   add_device_options(*command, *options);
   command->add_option("--shape", options->shape, "Only this shape")->type_name("NAME");

@@ -5,7 +5,8 @@
 
 build_packages="g++ cmake ninja-build pkg-config python3 git ca-certificates libcli11-dev
   nlohmann-json3-dev libarchive-dev libboost1.81-dev libboost-filesystem1.81-dev doctest-dev
-  libzstd-dev libxxhash-dev libssl-dev libseccomp-dev bubblewrap"
+  libzstd-dev libxxhash-dev libssl-dev libseccomp-dev bubblewrap
+  nettle-dev liblzma-dev libbz2-dev zlib1g-dev"
 
 say() { echo "kjudge: $*" >&2; }
 

@@ -223,6 +223,51 @@ std::vector<std::string_view> Elf::undefined_symbols() const {
   return names;
 }
 
+std::span<const std::byte> Elf::strings_of(const ElfSection& section) const {
+  if (section.link >= sections_.size()) malformed(cat(printable(section.name), " without names"));
+  return sections_[section.link].bytes;
+}
+
+std::vector<std::string_view> Elf::needed_libraries() const {
+  std::vector<std::string_view> names;
+  for (const ElfSection& section : sections_) {
+    if (section.type != SHT_DYNAMIC) continue;
+    const auto strings = strings_of(section);
+    for (std::size_t i = 0; i < section.bytes.size() / sizeof(Elf64_Dyn); ++i) {
+      const auto entry = record_at<Elf64_Dyn>(section.bytes, i);
+      if (entry.d_tag == DT_NULL) break;
+      if (entry.d_tag == DT_NEEDED) {
+        names.push_back(string_at(strings, entry.d_un.d_val, "needed library", i));
+      }
+    }
+  }
+  return names;
+}
+
+std::vector<std::string_view> Elf::needed_versions() const {
+  std::vector<std::string_view> names;
+  for (const ElfSection& section : sections_) {
+    if (section.type != SHT_GNU_verneed) continue;
+    const auto strings = strings_of(section);
+    // A list of lists; steps are forward only, so both end.
+    for (std::uint64_t at = 0;;) {
+      const auto file = record_at<Elf64_Verneed>(
+          slice(section.bytes, at, sizeof(Elf64_Verneed), "needed version"), 0);
+      std::uint64_t inner = at + file.vn_aux;
+      for (std::uint64_t i = 0; i < file.vn_cnt; ++i) {
+        const auto version = record_at<Elf64_Vernaux>(
+            slice(section.bytes, inner, sizeof(Elf64_Vernaux), "needed version"), 0);
+        names.push_back(string_at(strings, version.vna_name, "needed version", i));
+        if (version.vna_next == 0) break;
+        inner += version.vna_next;
+      }
+      if (file.vn_next == 0) break;
+      at += file.vn_next;
+    }
+  }
+  return names;
+}
+
 bool is_elf(const void* image) { return std::memcmp(image, ELFMAG, SELFMAG) == 0; }
 
 std::size_t elf_size(const void* image) {

@@ -61,8 +61,14 @@ class Elf {
   // Names the image expects others to define, each once, in file order.
   std::vector<std::string_view> undefined_symbols() const;
 
+  // Of an executable or shared object: the libraries it needs ("libc.so.6"), in file order.
+  std::vector<std::string_view> needed_libraries() const;
+  // Versions of symbols that it needs of others ("GLIBC_2.34"), in file order.
+  std::vector<std::string_view> needed_versions() const;
+
  private:
   std::vector<ElfSymbol> read_symbols(std::size_t table) const;
+  std::span<const std::byte> strings_of(const ElfSection& section) const;
 
   std::span<const std::byte> image_;
   std::uint16_t machine_ = 0;

@@ -31,6 +31,7 @@ constexpr std::string_view kFull = R"({
   "cache": "hot",
   "reference": "recorded",
   "compiler_flags": ["-O3", "-ffast-math"],
+  "hidden": ["notes"],
   "limits": {"build_s": 60, "prepare_s": 61, "capture_s": 62, "replay_s": 0.5,
              "memory_bytes": 1073741824, "output_bytes": 65536, "submission_bytes": 1048576,
              "bundle_bytes": 2097152},
@@ -475,6 +476,31 @@ TEST_CASE("the hash covers names and contents of all files but hidden ones and P
   CHECK(folder.read().sha256 != with_table);
   fs::remove_all(folder.path() / "data");
   CHECK(folder.read().sha256 == before);
+}
+
+TEST_CASE("what a challenge hides is no part of it") {
+  const Folder folder;
+  folder.file("challenge.json", with("[\"notes\"]", "[\"notes\", \"a/fast.py\"]"));
+  fs::create_directory(folder.path() / "a");
+  folder.file("a/table", "1");
+  const std::string before = folder.read().sha256;
+  folder.file("a/fast.py", "2");
+  fs::create_directory(folder.path() / "notes");
+  folder.file("notes/todo", "3");
+  fs::create_symlink("/etc", folder.path() / "notes" / "link");
+  const Challenge challenge = folder.read();
+  CHECK(challenge.sha256 == before);
+  const TempDir to;
+  copy_challenge(challenge, to.path() / "copy");
+  CHECK(read_file(to.path() / "copy/a/table") == "1");
+  CHECK_FALSE(fs::exists(to.path() / "copy/a/fast.py"));
+  CHECK_FALSE(fs::exists(to.path() / "copy/notes"));
+  const Folder needed;
+  for (const char* name : {"baseline.py", "challenge.json"}) {
+    needed.file("challenge.json", with("[\"notes\"]", cat("[\"", name, "\"]")));
+    CHECK(needed.error() ==
+          cat("challenge.json: hidden: ", name, " is needed by those it would be hidden from"));
+  }
 }
 
 TEST_CASE("the hash is what sha256sum prints") {

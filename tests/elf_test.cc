@@ -76,6 +76,31 @@ TEST_CASE("elf: this program reads, and its size is found from its address") {
   CHECK(elf_size(image.data()) == image.size());
 }
 
+TEST_CASE("elf: libraries and versions of symbols that this program needs") {
+  const std::string image = read_file("/proc/self/exe", std::size_t{1} << 30);
+  const Elf elf(bytes_of(image));
+  const auto libraries = elf.needed_libraries();
+  CHECK(std::count(libraries.begin(), libraries.end(), "libc.so.6") == 1);
+  const auto versions = elf.needed_versions();
+  CHECK(std::count(versions.begin(), versions.end(), "GLIBC_2.34") >= 1);
+  CHECK(std::any_of(versions.begin(), versions.end(),
+                    [](std::string_view version) { return version.starts_with("GLIBCXX_"); }));
+}
+
+TEST_CASE("elf: lists of needed things that lead outside are refused") {
+  const std::uint64_t needed[] = {DT_NEEDED, 1000, DT_NULL, 0};
+  const std::string dynamic(reinterpret_cast<const char*>(needed), sizeof(needed));
+  const std::string image = make_elf(kElfX86_64, {{".dynamic", SHT_DYNAMIC, dynamic}}, {});
+  CHECK_THROWS_AS(Elf(bytes_of(image)).needed_libraries(), Error);
+  Elf64_Verneed one{};
+  one.vn_next = 1 << 20;
+  const std::string list(reinterpret_cast<const char*>(&one), sizeof(one));
+  for (const std::string& bytes : {list, list.substr(1)}) {
+    const std::string far = make_elf(kElfX86_64, {{".gnu.version_r", SHT_GNU_verneed, bytes}}, {});
+    CHECK_THROWS_AS(Elf(bytes_of(far)).needed_versions(), Error);
+  }
+}
+
 TEST_CASE("elf: a variable that reaches outside its section is refused") {
   CHECK(message_of(make_elf(kElfCuda, {{".nv.global", SHT_NOBITS, "", 8}}, {{"v", 1, 4, 8}})) ==
         "ELF image: variable v reaches outside .nv.global");

@@ -356,37 +356,17 @@ class Resolver {
   std::string path_;
 };
 
-// SHA-256 of what `sha256sum` prints for the files in the order of their paths' bytes. Not part of
-// a challenge: names that begin with a dot, and __pycache__, which running reference.py would
-// change.
-std::string folder_sha256(const fs::path& folder) {
-  std::vector<std::string> names;
-  for (auto entry = fs::recursive_directory_iterator(folder);
-       entry != fs::recursive_directory_iterator(); ++entry) {
-    const std::string file = entry->path().filename().string();
-    const bool skipped = file.starts_with('.') || file == "__pycache__";
-    // A link's target may change without the challenge.
-    if (!skipped && (entry->is_symlink() || !(entry->is_directory() || entry->is_regular_file()))) {
-      throw Error(Fault::package,
-                  cat(entry->path().string(), ": not a regular file; copy it into the challenge"));
-    }
-    if (skipped) {
-      if (entry->is_directory()) entry.disable_recursion_pending();
-    } else if (entry->is_regular_file()) {
-      names.push_back(fs::relative(entry->path(), folder).generic_string());
-    }
-  }
-  std::sort(names.begin(), names.end());
+// Of what `sha256sum` prints for the files.
+std::string files_sha256(const fs::path& folder, const std::vector<std::string>& names) {
   std::string lines;
   for (const std::string& name : names) {
-    // sha256sum writes these names in another way.
-    if (name.find_first_of("\n\r\\") != name.npos) {
-      throw Error(Fault::package, cat((folder / name).string(),
-                                      ": a line break or backslash in a file's name; rename it"));
-    }
     lines += cat(sha256_hex(read_file(folder / name)), "  ", name, "\n");
   }
   return sha256_hex(lines);
+}
+
+bool is_one_of(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 std::string listed(const std::set<std::string>& names) {
@@ -426,10 +406,56 @@ Challenge read_challenge(const fs::path& folder) {
   challenge.cache = file.cache;
   challenge.reference = file.reference;
   challenge.compiler_flags = file.compiler_flags;
+  challenge.hidden = file.hidden;
   challenge.limits = file.limits;
   challenge.shapes = Resolver(file, path.string()).shapes();
-  challenge.sha256 = folder_sha256(folder);
+  const auto files = challenge_files(folder, challenge.hidden);
+  const auto require = [&](std::string_view name) {
+    if (is_one_of(files, name)) return;
+    throw Error(Fault::package, cat(path.string(), ": hidden: ", name,
+                                    " is needed by those it would be hidden from"));
+  };
+  require("challenge.json");
+  for (const RequiredFile& file_needed : kRequiredFiles) require(file_needed.name);
+  challenge.sha256 = files_sha256(folder, files);
   return challenge;
+}
+
+std::vector<std::string> challenge_files(const fs::path& folder,
+                                         const std::vector<std::string>& hidden) {
+  std::vector<std::string> names;
+  for (auto entry = fs::recursive_directory_iterator(folder);
+       entry != fs::recursive_directory_iterator(); ++entry) {
+    const std::string file = entry->path().filename().string();
+    const std::string name = entry->path().lexically_relative(folder).generic_string();
+    // Running reference.py would change __pycache__.
+    if (file.starts_with('.') || file == "__pycache__" || is_one_of(hidden, name)) {
+      if (entry->is_directory()) entry.disable_recursion_pending();
+      continue;
+    }
+    // A link's target may change without the challenge.
+    if (entry->is_symlink() || !(entry->is_directory() || entry->is_regular_file())) {
+      throw Error(Fault::package,
+                  cat(entry->path().string(), ": not a regular file; copy it into the challenge"));
+    }
+    if (!entry->is_regular_file()) continue;
+    // sha256sum writes these names in another way.
+    if (name.find_first_of("\n\r\\") != name.npos) {
+      throw Error(Fault::package, cat((folder / name).string(),
+                                      ": a line break or backslash in a file's name; rename it"));
+    }
+    names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void copy_challenge(const Challenge& challenge, const fs::path& to) {
+  fs::create_directory(to);
+  for (const std::string& name : challenge_files(challenge.folder, challenge.hidden)) {
+    fs::create_directories((to / name).parent_path());
+    fs::copy_file(challenge.folder / name, to / name);
+  }
 }
 
 Challenge for_arch(const Challenge& challenge, const std::string& arch) {

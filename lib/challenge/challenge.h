@@ -95,14 +95,24 @@ struct Challenge {
   CacheMode cache = CacheMode::cold;
   ReferenceMode reference = ReferenceMode::recorded;
   std::vector<std::string> compiler_flags;  // that a contestant may choose
+  std::vector<std::string> hidden;          // files and folders that are no part of the challenge
   ChallengeLimits limits;
   std::vector<Shape> shapes;  // timed first, then tests, each in the file's order
-  std::string sha256;  // of everything in the folder that a contestant's evaluation depends on
+  std::string sha256;         // of challenge_files(): all that a contestant's evaluation depends on
 };
 
 // Reads FOLDER/challenge.json and checks that every file it needs is there. Fault::package with
 // file, field and what was expected.
 Challenge read_challenge(const std::filesystem::path& folder);
+
+// What a challenge consists of: the files of its folder, with '/', in the order of the bytes of
+// their names, without `hidden`, names that begin with a dot and __pycache__. Fault::package for
+// links, devices and names that sha256sum writes in another way.
+std::vector<std::string> challenge_files(const std::filesystem::path& folder,
+                                         const std::vector<std::string>& hidden);
+
+// Copies those files into the new folder `to`.
+void copy_challenge(const Challenge& challenge, const std::filesystem::path& to);
 
 // The challenge with only the shapes that `arch` ("x86_64", "sm_90") runs. Fault::usage when none.
 Challenge for_arch(const Challenge& challenge, const std::string& arch);

@@ -263,6 +263,12 @@ const FieldTable<ChallengeFile>& challenge_table() {
                                         "-[!-~]+"),
                           0, 100),
                 "flags of nvcc that a contestant may choose"),
+       optional(
+           "hidden", &File::hidden,
+           list_kind(matching_kind("a path of letters, digits, \".\", \"_\" and \"-\"",
+                                   "[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*"),
+                     0, 1000),
+           "files and folders beside it that are no part of the challenge"),
        optional("limits", &File::limits, object_kind(limits_table()), "what a submission may take"),
        required("tensors", &File::tensors, object_kind(tensors_table()), "inputs and outputs"),
        optional("regimes", &File::regimes, list_kind(object_kind(regime_table()), 1, 5),

@@ -70,7 +70,7 @@ struct ChallengeFile {
   std::optional<double> target_us;
   CacheMode cache = CacheMode::cold;
   ReferenceMode reference = ReferenceMode::recorded;
-  std::vector<std::string> compiler_flags;
+  std::vector<std::string> compiler_flags, hidden;
   ChallengeLimits limits;
   TensorsFile tensors;
   std::vector<RegimeFile> regimes = {{"nominal", 5, {}}};

@@ -48,12 +48,6 @@ std::map<std::string, std::string> child_environment(const Driver& driver,
           {"KERNELS_TOKEN", ""}};  // the contestant's own code must not need it: it is a secret
 }
 
-// The challenge's folder is its author's and trusted: taken as it is, one entry file chosen.
-std::string copy_challenge(const Challenge& challenge, const fs::path& to) {
-  fs::copy(challenge.folder, to, fs::copy_options::recursive);
-  return challenge.sha256;
-}
-
 void run_build(const Driver& driver, const Challenge& challenge, const fs::path& folder,
                CaptureOutcome& outcome) {
   const fs::path script = folder / "build.sh";
@@ -254,7 +248,8 @@ CaptureOutcome capture(const Driver& driver, const Challenge& challenge,
       files.submission = folder / entry_file(folder);
       run_build(driver, challenge, folder, outcome);
     } else {
-      outcome.sha256 = copy_challenge(challenge, folder);
+      copy_challenge(challenge, folder);
+      outcome.sha256 = challenge.sha256;
     }
     run_capture(driver, challenge, options, files, outcome);
   } catch (const CaptureFailure& failure) {

@@ -2,6 +2,7 @@
 #include "judge/formats.h"
 
 #include "challenge/challenge_format.h"
+#include "challenge/package.h"
 #include "judge/capture_protocol.h"
 #include "score/result_json.h"
 #include "store/results.h"
@@ -9,8 +10,8 @@
 namespace kjudge {
 
 std::vector<JsonFormat> json_formats() {
-  return {json_format(challenge_table()), result_json_format(), submission_json_format(),
-          capture_status_json_format()};
+  return {json_format(challenge_table()), json_format(package_table()), result_json_format(),
+          submission_json_format(), capture_status_json_format()};
 }
 
 }  // namespace kjudge

@@ -20,7 +20,7 @@ std::string_view name(CaptureRole role);
 struct CaptureOptions {
   CaptureRole role = CaptureRole::submission;
   std::filesystem::path
-      submission;  // a .py or .cu file, or a folder with submission.py or
+      submission;  // a .py or .cu file, or a folder or archive with submission.py or
                    // submission.cu at its root; not used for the challenge's own roles
   std::filesystem::path bundle;  // written only when the capture is accepted
   std::string only_shape;        // empty: all

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "archive.h"
 #include "error.h"
 #include "judge/device.h"
 #include "judge/interrupt.h"
@@ -20,6 +21,11 @@ namespace fs = std::filesystem;
 
 bool is_source(const fs::path& path) {
   return path.extension() == ".py" || path.extension() == ".cu";
+}
+
+std::string run_of(const fs::path& path) {
+  if (fs::is_directory(path)) return path.filename();
+  return is_archive(path) ? archive_stem(path) : path.stem().string();
 }
 
 std::vector<fs::path> waiting_in(const fs::path& from, const ReportLine& line) {
@@ -44,8 +50,8 @@ std::vector<fs::path> waiting_in(const fs::path& from, const ReportLine& line) {
     } else if (!item.is_regular_file(error)) {
       why_not =
           item.is_symlink(error) ? "a link to nothing that can be read" : "not a file or folder";
-    } else if (!is_source(item.path())) {
-      why_not = "neither a .py or .cu file nor a folder";
+    } else if (!is_source(item.path()) && !is_archive(item.path())) {
+      why_not = "neither a .py or .cu file nor an archive nor a folder";
     }
     if (why_not.empty()) {
       found.push_back(item.path());
@@ -62,7 +68,7 @@ void enqueue(ResultsDirectory& results, const Challenge& challenge, const fs::pa
   const auto present = results.submissions(line);
   for (const fs::path& path : waiting_in(from, line)) {
     check_interrupt();
-    const std::string run = is_source(path) ? path.stem() : path.filename();
+    const std::string run = run_of(path);
     try {
       results.add(path, run, challenge.limits.submission_bytes, present);
     } catch (const Error& error) {

@@ -28,8 +28,9 @@ struct JudgedSubmission {
 // What happens, one line each, for people.
 using ReportLine = std::function<void(const std::string&)>;
 
-// Puts every submission of `from` (each .py or .cu file and each folder with submission.py or
-// submission.cu, in the order of their names; run = name without .py or .cu) into the queue, then
+// Puts every submission of `from` (each .py or .cu file, each archive and each folder with
+// submission.py or submission.cu, in the order of their names; run = name without .py, .cu or an
+// archive's suffix) into the queue, then
 // judges what has no evaluation but a judge_error yet, in the order of the numbers. What is refused
 // at the door has a line and no number. Returns what was judged now. Throws what evaluate() throws,
 // after storing what was judged before; nullopt when another process judges into `results`.

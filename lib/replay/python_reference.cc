@@ -45,7 +45,7 @@ PythonReference::PythonReference(const Driver& driver, int device, const Challen
                                  const std::vector<SharedShape>& shapes, Channel::Idle idle)
     : challenge_(challenge), work_("kjudge-reference"), channel_(Fd(), {}), child_([&] {
         fs::create_directory(work_.path() / "tmp");
-        fs::copy(challenge.folder, work_.path() / "challenge", fs::copy_options::recursive);
+        copy_challenge(challenge, work_.path() / "challenge");
         write_file_atomically(work_.path() / "request.json", request(device, shapes));
         auto ends = socket_pair();
         channel_ = Channel(std::move(ends[0]), std::move(idle));

@@ -7,8 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "archive.h"
 #include "error.h"
 #include "file.h"
+#include "file_names.h"
 #include "sha256.h"
 
 namespace kjudge {
@@ -16,61 +18,42 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxFiles = 1000;
-constexpr std::size_t kMaxNameBytes = 200;  // room for the suffix of an atomic write
-
 struct FolderEntry {
   fs::path source;
   std::string name;  // relative to the root, with '/'
   bool executable = false;
 };
 
-// True for UTF-8 without control characters: such a name is safe in JSON, pages and terminals.
-bool printable_name(std::string_view name) {
-  for (std::size_t i = 0; i < name.size();) {
-    const auto lead = static_cast<unsigned char>(name[i]);
-    const std::size_t length = lead < 0x80       ? 1
-                               : lead >> 5 == 6  ? 2
-                               : lead >> 4 == 14 ? 3
-                               : lead >> 3 == 30 ? 4
-                                                 : 0;
-    if (length == 0 || i + length > name.size()) return false;
-    if (length == 1 && (lead < 0x20 || lead == 0x7f)) return false;
-    for (std::size_t k = 1; k < length; ++k) {
-      if (static_cast<unsigned char>(name[i + k]) >> 6 != 2) return false;
-    }
-    if (length == 2 && lead == 0xc2 && static_cast<unsigned char>(name[i + 1]) < 0xa0) return false;
-    i += length;
-  }
-  return true;
+// Of the system's, not of the contestant's making.
+bool left_out(std::string_view name) {
+  return name.starts_with('.') || name == "__pycache__" || name == "__MACOSX";
 }
 
 [[noreturn]] void refuse(const std::string& name, std::string_view why) {
   throw Error(Fault::submission, cat(printable_name(name) ? name : "a file", ": ", why));
 }
 
-void list_folder(const fs::path& folder, const std::string& prefix,
+void list_folder(const fs::path& folder, const std::string& prefix, NameRules& rules,
                  std::vector<FolderEntry>& entries) {
   for (const auto& item : fs::directory_iterator(folder)) {
     const std::string name = item.path().filename().string();
-    if (name.front() == '.' || name == "__pycache__") continue;
+    if (left_out(name)) continue;
     const std::string path = prefix + name;
-    if (name.size() > kMaxNameBytes)
-      refuse("a file", cat("its name is longer than ", kMaxNameBytes, " bytes"));
-    if (!printable_name(path))
-      refuse(path, "its name is not UTF-8 or holds control characters; rename it");
     struct stat status {};
     if (::lstat(item.path().c_str(), &status) != 0) throw_errno(item.path().string());
-    if (S_ISDIR(status.st_mode)) {
-      if (std::count(path.begin(), path.end(), '/') > 16) refuse(path, "more than 16 folders deep");
-      list_folder(item.path(), path + "/", entries);
-    } else if (S_ISREG(status.st_mode)) {
-      entries.push_back({item.path(), path, (status.st_mode & 0111) != 0});
-      if (entries.size() > kMaxFiles) refuse(path, cat("more than ", kMaxFiles, " files"));
-    } else {
+    if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode)) {
       refuse(
           path,
           "only regular files and folders may be handed in; replace the link or device by a file");
+    }
+    const bool inner = S_ISDIR(status.st_mode);
+    const std::string rule =
+        rules.add(path, inner ? NameRules::Kind::folder : NameRules::Kind::file);
+    if (!rule.empty()) refuse(path, rule);
+    if (inner) {
+      list_folder(item.path(), path + "/", rules, entries);
+    } else {
+      entries.push_back({item.path(), path, (status.st_mode & 0111) != 0});
     }
   }
 }
@@ -88,7 +71,8 @@ std::vector<FolderEntry> list_submission(const fs::path& from) {
   }
   if (!fs::is_directory(status)) refuse(from.string(), "neither a file nor a folder");
   std::vector<FolderEntry> entries;
-  list_folder(from, "", entries);
+  NameRules rules;
+  list_folder(from, "", rules, entries);
   std::sort(entries.begin(), entries.end(),
             [](const FolderEntry& a, const FolderEntry& b) { return a.name < b.name; });
   if (entry_file(from).empty()) {
@@ -109,8 +93,20 @@ std::string entry_file(const fs::path& folder) {
   return "";
 }
 
-SubmissionFiles copy_submission(const fs::path& from, const fs::path& to,
-                                std::uint64_t limit_bytes) {
+namespace {
+
+// What is handed in, or the one folder in it: archives are mostly made of a folder, not in it.
+fs::path root_of(const fs::path& unpacked) {
+  fs::path only;
+  for (const auto& item : fs::directory_iterator(unpacked)) {
+    if (left_out(item.path().filename().native())) continue;
+    if (!only.empty() || !item.is_directory()) return unpacked;
+    only = item.path();
+  }
+  return only.empty() ? unpacked : only;
+}
+
+SubmissionFiles copy_files(const fs::path& from, const fs::path& to, std::uint64_t limit_bytes) {
   const auto entries = list_submission(from);
   fs::create_directory(to);
   SubmissionFiles files;
@@ -137,6 +133,18 @@ SubmissionFiles copy_submission(const fs::path& from, const fs::path& to,
   }
   files.sha256 = sha256_hex(digests);
   return files;
+}
+
+}  // namespace
+
+SubmissionFiles copy_submission(const fs::path& from, const fs::path& to,
+                                std::uint64_t limit_bytes) {
+  if (!is_archive(from) || !fs::is_regular_file(from)) return copy_files(from, to, limit_bytes);
+  const TempDir work("kjudge-unpack");
+  ArchiveLimits limits;
+  limits.bytes = limit_bytes;
+  unpack_archive(from, work.path() / "files", limits, Fault::submission);
+  return copy_files(root_of(work.path() / "files"), to, limit_bytes);
 }
 
 }  // namespace kjudge

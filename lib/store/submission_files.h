@@ -15,11 +15,12 @@ struct SubmissionFiles {
 };
 
 // Copies `from` to the new folder `to`: a file becomes submission.py, or submission.cu when it
-// ends in .cu; a folder is copied whole but for __pycache__ and names that begin with a dot. Modes
-// are 0644, or 0755 for what was executable. Fault::usage when `from` is not there;
-// Fault::submission, naming the file and the rule, for links, devices, names that are not UTF-8 or
-// hold control characters, more than `limit_bytes` or 1000 files, and a folder without
-// submission.py or submission.cu at its root.
+// ends in .cu; a folder is copied whole but for __pycache__, __MACOSX and names that begin with a
+// dot; an archive (archive.h) is taken as the folder that it holds. Modes are 0644, or 0755 for
+// what was executable. Fault::usage when `from` is not there; Fault::submission, naming the file
+// and the rule, for links, devices, names that break NameRules (file_names.h), more than
+// `limit_bytes`, what unpack_archive refuses, and a folder without submission.py or submission.cu
+// at its root.
 SubmissionFiles copy_submission(const std::filesystem::path& from, const std::filesystem::path& to,
                                 std::uint64_t limit_bytes);
 

@@ -43,7 +43,7 @@ class GoldenFiles(_kjudge.Case):
         self.assertEqual(contents(self.path("results")), contents(os.path.join(GOLDEN, "results")))
 
     def test_what_waits_is_judged(self):
-        challenge = self.small_challenge()
+        challenge = os.path.join(GOLDEN, "challenge")
         # The one that is there already: it is known by the hash of its files, as version 1 made it.
         shutil.copy(self.path("results/submissions/1/files/submission.py"), self.write("from/ada.py", ""))
         before = contents(self.path("results"))

@@ -161,7 +161,7 @@ class JudgeResumes(_kjudge.Case):
                           ("circle.py", "a link to nothing that can be read"),
                           ("fifo.py", "not a file or folder"),
                           ("no_entry", "a folder without submission.py or submission.cu"),
-                          ("notes.txt", "neither a .py or .cu file nor a folder")):
+                          ("notes.txt", "neither a .py or .cu file nor an archive nor a folder")):
             self.assertIn("%s: left out: %s" % (name, why), err)
         self.assertEqual(self.verdicts(), self.ALL)
 

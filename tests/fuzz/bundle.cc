@@ -50,7 +50,8 @@ std::optional<Parts> take_apart(std::span<const std::byte> file) {
   const auto header = header_of(file);
   if (!header) return std::nullopt;
   Parts parts;
-  BundleBudget budget{1u << 20, 1000};
+  static constexpr BundleLimits kLimits{.meta_bytes = 1u << 20, .nodes = 1000};
+  BundleBudget budget(kLimits);
   try {
     for (std::uint32_t i = 0; i < kBundleSections; ++i) {
       const BundleEntry& entry = header->table[i];

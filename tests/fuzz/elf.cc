@@ -22,6 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       for (const std::byte byte : variable.initial) sum += std::to_integer<unsigned>(byte);
     }
     for (const std::string_view name : elf.undefined_symbols()) sum += name.size();
+    for (const std::string_view name : elf.needed_libraries()) sum += name.size();
+    for (const std::string_view name : elf.needed_versions()) sum += name.size();
     asm volatile("" : : "r"(sum));
   } catch (const Error& error) {
     if (error.fault() != Fault::malformed) throw;

@@ -12,6 +12,7 @@
 
 #include "accepted.h"
 #include "challenge/challenge.h"
+#include "challenge/package.h"
 #include "challenge/shape_request.h"
 #include "file.h"
 #include "judge/capture_protocol.h"
@@ -85,6 +86,11 @@ void read_submission(const std::string& text) {
   ResultsDirectory(folder.path()).submission(1);
 }
 
+void read_package(const std::string& text) {
+  const std::string written = package_to_json(package_from_json(text, "fuzz.json"));
+  must(package_to_json(package_from_json(written, "written.json")) == written);
+}
+
 void read_table(const std::string& text) {
   Profile profile;
   profile.kernels = kernels_from_csv(text);
@@ -112,11 +118,10 @@ struct Format {
   void (*read)(const std::string&);
 };
 // A text that names none of these is no more than JSON to any of their readers.
-constexpr Format kFormats[] = {{"kjudge-challenge/", read_challenge_file},
-                               {"kjudge-result/", read_result},
-                               {"kjudge-capture-status/", read_status},
-                               {"kjudge-submission/", read_submission},
-                               {"Kernel Name", read_table}};
+constexpr Format kFormats[] = {
+    {"kjudge-challenge/", read_challenge_file}, {"kjudge-result/", read_result},
+    {"kjudge-capture-status/", read_status},    {"kjudge-package/", read_package},
+    {"kjudge-submission/", read_submission},    {"Kernel Name", read_table}};
 
 // Every value of a document; a child of an object has its member.
 struct Place {

@@ -1,0 +1,389 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Hands in a submission and waits for its verdict.
+
+    export KERNELS_TOKEN=...
+    python submit.py submission.py --run my-team
+
+Stopping this program stops nothing; --status NUMBER --wait takes the waiting up again.
+"""
+# Needs Python 3.9 and its standard library alone. What it says to the server, and hears:
+#
+#   POST SERVER/api/submissions         Authorization: Bearer TOKEN; a JSON object:
+#     id         a UUID that the client makes; the same id again is the same submission, so a request
+#                whose answer was lost may be repeated
+#     run        name to group submissions under; it belongs to whoever used it first
+#     challenge  NAME[:DTYPE[:GPU[:SHAPE]]], or "all"
+#     file       "submission.py", "submission.cu", or an archive's name: .tar, .tar.gz, .tgz,
+#                .tar.zst or .zip
+#     code       the file's text (of a .py or .cu), or
+#     archive    its bytes in base64
+#     contact    optional: how to reach the author
+#     keep       optional: false asks to delete the files once judged
+#   answers 201, or 200 for an id that is known, with a submission.
+#
+#   GET SERVER/api/submissions/NUMBER   Authorization: Bearer TOKEN
+#   answers 200 with a submission, a JSON object:
+#     number       42
+#     id, run, challenge   as handed in
+#     url          its page
+#     state        "waiting", "judging" or "done"
+#     position     while waiting: 1 is next
+#     step         while judging, optional: what is being done
+#     poll_s       optional: seconds after which to ask again
+#     evaluations  when done: a list of objects with the fields challenge, dtype (optional), gpu
+#                  (optional), verdict, message, shapes (each with name, verdict, message) and score of
+#                  kjudge-evaluation(5), and rank and of, integers: 2 of 17 (absent: not ranked)
+#
+#   Whatever else it answers has a JSON object {"error": "what is wrong, and what to do"} and a status:
+#     401, 403   the token is missing, unknown or not allowed that
+#     413, 422   the submission is too large, or its files cannot be read
+#     429, 503   too many, or not now: Retry-After says in how many seconds
+#     5xx        asked again, as is a server that is not there, for --patience seconds
+#     other 4xx  the request is wrong: no such challenge or submission, another's run
+import argparse
+import base64
+import gzip
+import http.client
+import io
+import json
+import os
+import ssl
+import sys
+import tarfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+import uuid
+
+SERVER = ""
+CHALLENGE = ""
+
+ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.zst", ".zip")
+EXIT_NOT_ACCEPTED, EXIT_USAGE, EXIT_MALFORMED, EXIT_AUTHENTICATION = 1, 2, 3, 4
+EXIT_JUDGE_ERROR, EXIT_IO, EXIT_TRY_LATER, EXIT_INTERRUPTED = 5, 6, 75, 130
+ANSWER_LIMIT = 16 << 20
+
+
+class Stop(Exception):
+    """Ends the program with a message and an exit code."""
+
+    def __init__(self, status, message):
+        super().__init__(message)
+        self.status = status
+
+
+class TryAgain(Exception):
+    """The server cannot answer now."""
+
+    def __init__(self, message, retry_after_s=None):
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+def printable(text):
+    """Text of the server's without what could drive a terminal, and without the token."""
+    token = os.environ.get("KERNELS_TOKEN", "").strip()
+    text = str(text).replace(token, "***") if token else str(text)
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+
+
+def say(text):
+    print("kjudge: " + printable(text), file=sys.stderr, flush=True)
+
+
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirection would take the token to wherever it leads."""
+
+    def redirect_request(self, req, fp, code, msg, headers, newurl):
+        return None
+
+
+class Server:
+    def __init__(self, address, patience_s):
+        if not address:
+            raise Stop(EXIT_USAGE, "no server is stored in this submit.py; say --server URL")
+        if not address.startswith(("https://", "http://")):
+            raise Stop(EXIT_USAGE, "--server %s: expected an http or https address" % address)
+        self.address = address.rstrip("/")
+        host = urllib.parse.urlsplit(address).hostname
+        if address.startswith("http://") and host not in ("localhost", "127.0.0.1", "::1"):
+            say("%s: without https others can read your token on its way" % self.address)
+        self.patience_s = patience_s
+        self.opener = urllib.request.build_opener(NoRedirect)
+        self.token = os.environ.get("KERNELS_TOKEN", "").strip()
+        if not self.token:
+            raise Stop(EXIT_AUTHENTICATION,
+                       "KERNELS_TOKEN is not set; export the token that the organizer gave you")
+        if not (self.token.isascii() and self.token.isprintable()):
+            raise Stop(EXIT_AUTHENTICATION, "KERNELS_TOKEN holds characters that no token has")
+
+    def ask(self, path, body=None):
+        """The submission that the server answers with; asks again while it cannot answer."""
+        deadline = time.monotonic() + self.patience_s
+        pause_s, told = 0.2, False
+        while True:
+            try:
+                return self.ask_once(path, body)
+            except TryAgain as problem:
+                wait_s = problem.retry_after_s if problem.retry_after_s is not None else pause_s
+                if time.monotonic() + wait_s > deadline:
+                    raise Stop(EXIT_TRY_LATER, "%s; try again later" % problem) from None
+                if not told:
+                    say("%s; trying again for up to %d s" % (problem, self.patience_s))
+                told = True
+                time.sleep(wait_s)
+                pause_s = min(2 * pause_s, 5)
+
+    def ask_once(self, path, body):
+        request = urllib.request.Request(
+            self.address + path, None if body is None else json.dumps(body).encode(),
+            {"Authorization": "Bearer " + self.token, "Accept": "application/json",
+             "Content-Type": "application/json", "User-Agent": "kjudge-submit/1"})
+        try:
+            with self.opener.open(request, timeout=30) as answer:
+                return read_submission(answer.read(ANSWER_LIMIT), self.address)
+        except urllib.error.HTTPError as error:
+            self.fail(error)
+        except (OSError, http.client.HTTPException) as error:
+            reason = getattr(error, "reason", error)
+            if isinstance(reason, ssl.SSLCertVerificationError):
+                raise Stop(EXIT_IO, "%s: %s" % (self.address, reason)) from None
+            raise TryAgain("%s does not answer (%s)" % (self.address, reason)) from None
+
+    def fail(self, error):
+        status = error.code
+        if 300 <= status < 400:
+            raise Stop(EXIT_USAGE, "%s sends elsewhere, to %s; if you trust it, say --server" %
+                       (self.address, error.headers.get("Location")))
+        try:
+            message = json.loads(error.read(ANSWER_LIMIT))["error"]
+        except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException):
+            message = "no reason given"
+        message = "%s: %s (status %d)" % (self.address, message, status)
+        if status in (401, 403):
+            raise Stop(EXIT_AUTHENTICATION, message)
+        if status in (413, 422):
+            raise Stop(EXIT_MALFORMED, message)
+        if status == 429 or status >= 500:
+            after = error.headers.get("Retry-After", "")
+            raise TryAgain(message, int(after) if after.isdecimal() else None)
+        raise Stop(EXIT_USAGE, message)
+
+
+def read_submission(answer, address):
+    try:
+        submission = json.loads(answer)
+        known = submission["state"] in ("waiting", "judging", "done")
+        if not (known and isinstance(submission["number"], int) and
+                isinstance(submission["url"], str)):
+            raise ValueError("state, number or url is wrong")
+        if submission["state"] == "done" and not isinstance(submission["evaluations"], list):
+            raise ValueError("no evaluations")
+        return submission
+    except (ValueError, KeyError, TypeError) as error:
+        raise Stop(EXIT_IO, "%s: not the answer of a kjudge server (%s)" % (address, error)) from None
+
+
+def archive_of(folder):
+    """A tar.gz of a folder, without what kjudge leaves out."""
+    if not any(os.path.isfile(os.path.join(folder, name)) for name in ("submission.py", "submission.cu")):
+        raise Stop(EXIT_USAGE, "%s: no submission.py or submission.cu at its root" % folder)
+
+    def left_out(name):
+        return name.startswith(".") or name in ("__pycache__", "__MACOSX")
+
+    made = io.BytesIO()
+    with gzip.GzipFile(fileobj=made, mode="wb", filename="", mtime=0) as packed, \
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for parent, folders, files in os.walk(folder):
+            for name in sorted(folders + files):
+                path = os.path.join(parent, name)
+                if os.path.islink(path) and not left_out(name):
+                    raise Stop(EXIT_USAGE, "%s: a link; put the file itself in its place" % path)
+            folders[:] = sorted(name for name in folders if not left_out(name))
+            for name in sorted(files):
+                path = os.path.join(parent, name)
+                if left_out(name):
+                    continue
+                if not os.path.isfile(path):
+                    raise Stop(EXIT_USAGE, "%s: not a regular file" % path)
+                entry = tarfile.TarInfo(os.path.relpath(path, folder))
+                entry.mode = 0o755 if os.access(path, os.X_OK) else 0o644
+                with open(path, "rb") as file:
+                    content = file.read()
+                entry.size = len(content)
+                archive.addfile(entry, io.BytesIO(content))
+    return made.getvalue()
+
+
+def files_of(path):
+    """The fields of a request that hold the submission."""
+    if os.path.isdir(path):
+        return {"file": "submission.tar.gz", "archive": base64.b64encode(archive_of(path)).decode()}
+    with open(path, "rb") as file:
+        content = file.read()
+    if path.endswith(ARCHIVES):
+        return {"file": os.path.basename(path), "archive": base64.b64encode(content).decode()}
+    name = "submission.cu" if path.endswith(".cu") else "submission.py"
+    try:
+        return {"file": name, "code": content.decode()}
+    except UnicodeDecodeError as error:
+        raise Stop(EXIT_MALFORMED, "%s: not UTF-8 (%s)" % (path, error)) from None
+
+
+def default_path():
+    alone = not os.path.exists("submission.py") and os.path.exists("submission.cu")
+    return "submission.cu" if alone else "submission.py"
+
+
+def hand_in(server, options):
+    if not options.run:
+        raise Stop(EXIT_USAGE, "say --run NAME: the name your submissions are grouped under")
+    if not options.challenge:
+        raise Stop(EXIT_USAGE, "no challenge is stored in this submit.py; say --challenge NAME")
+    body = {"id": str(uuid.uuid4()), "run": options.run, "challenge": options.challenge}
+    body.update(files_of(options.path or default_path()))
+    if options.contact:
+        body["contact"] = options.contact
+    if options.no_keep:
+        body["keep"] = False
+    return server.ask("/api/submissions", body)
+
+
+def wait(server, submission):
+    told = None
+    while submission["state"] != "done":
+        place = submission.get("position")
+        now = submission["state"]
+        if now == "waiting" and isinstance(place, int):
+            now = "waiting, position %d in the queue" % place
+        elif now == "judging" and submission.get("step") and sys.stderr.isatty():
+            now = "judging: %s" % submission["step"]
+        if now != told:
+            say("submission %d: %s" % (submission["number"], now))
+            told = now
+        pause_s = submission.get("poll_s", 2)
+        usable = isinstance(pause_s, (int, float)) and 0 <= pause_s <= 3600
+        time.sleep(pause_s if usable else 2)
+        submission = server.ask("/api/submissions/%d" % submission["number"])
+    return submission
+
+
+def interval_text(measured):
+    interval = measured["interval"]
+    return "%.3fx" % measured["speedup"], "[%.3f, %.3f]" % (interval["low"], interval["high"])
+
+
+def evaluation_lines(evaluation):
+    where = [evaluation.get("dtype", ""), "on " + evaluation["gpu"] if evaluation.get("gpu") else ""]
+    yield " ".join(filter(None, [evaluation["challenge"]] + where)) + ": " + evaluation["verdict"]
+    if evaluation.get("message"):
+        yield evaluation["message"]
+    score = evaluation.get("score") or {}
+    measured = {shape["name"]: interval_text(shape) for shape in score.get("shapes", [])}
+    rows = [("shape", "speedup", "interval", "verdict")]
+    for shape in evaluation.get("shapes", []):
+        rows.append((shape["name"], *measured.get(shape["name"], ("", "")), shape["verdict"]))
+    if len(rows) > 1:
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        for row in rows:
+            yield "  ".join([row[i].ljust(widths[i]) for i in range(3)] + [row[3]])
+    for shape in evaluation.get("shapes", []):
+        if shape.get("message"):
+            yield "%s: %s" % (shape["name"], shape["message"])
+    if "speedup" in score:
+        yield "score: %s %s" % interval_text(score)
+    if "rank" in evaluation:
+        yield "rank: %d of %d" % (evaluation["rank"], evaluation["of"])
+    elif score.get("why_not"):
+        yield "not ranked: " + score["why_not"]
+
+
+def show(submission, address):
+    if submission["state"] != "done":
+        say("submission %d: %s" % (submission["number"], submission["state"]))
+        return
+    try:
+        lines = [line for one in submission["evaluations"] for line in evaluation_lines(one)]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Stop(EXIT_IO, "%s: an evaluation that cannot be read (%r); the page has it" %
+                   (address, error)) from None
+    for line in lines:
+        print(printable(line))
+
+
+def status_of(submission):
+    if submission["state"] != "done":
+        return EXIT_TRY_LATER
+    verdicts = {one.get("verdict") for one in submission["evaluations"]}
+    if "judge_error" in verdicts:
+        return EXIT_JUDGE_ERROR
+    return 0 if verdicts == {"accepted"} else EXIT_NOT_ACCEPTED
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(
+        prog="submit.py", formatter_class=argparse.RawDescriptionHelpFormatter, description=__doc__,
+        epilog="Exit: 0 accepted, 1 judged and not accepted, 2 usage, 3 files that cannot be read, 4 "
+               "the token,\n5 judge error, 6 input or output, 75 try later (with --status: not yet "
+               "judged), 130 interrupted.")
+    parser.add_argument("path", nargs="?", help="a Python or CUDA C++ file, or a folder or archive with "
+                        "submission.py or submission.cu; default: ./submission.py")
+    parser.add_argument("--run", default=os.environ.get("KJUDGE_RUN"),
+                        help="name your submissions are grouped under")
+    parser.add_argument("--challenge", default=CHALLENGE,
+                        help="NAME[:DTYPE[:GPU[:SHAPE]]], or all; default: %(default)s")
+    parser.add_argument("--contact", help="how to reach you")
+    parser.add_argument("--no-keep", action="store_true", help="ask that the files be deleted once judged")
+    parser.add_argument("--status", type=int, metavar="NUMBER", help="show that submission")
+    parser.add_argument("--wait", action=argparse.BooleanOptionalAction, default=None,
+                        help="until it is judged; the default but for --status")
+    parser.add_argument("--json", action="store_true", help="print the server's last answer")
+    parser.add_argument("--server", default=os.environ.get("KJUDGE_SERVER") or SERVER,
+                        help="default: %(default)s")
+    parser.add_argument("--patience", type=float, default=600, metavar="SECONDS",
+                        help="how long to ask a server that does not answer; default: %(default)s")
+    options = parser.parse_args(arguments)
+    if options.wait is None:
+        options.wait = options.status is None
+    return options
+
+
+def main(arguments):
+    options = parse(arguments)
+    server = Server(options.server, options.patience)
+    if options.status is not None:
+        submission = server.ask("/api/submissions/%d" % options.status)
+    else:
+        submission = hand_in(server, options)
+    if options.json:
+        say(submission["url"])
+    else:
+        print(printable(submission["url"]), flush=True)
+    try:
+        if options.wait:
+            submission = wait(server, submission)
+    except KeyboardInterrupt:
+        say("stopped waiting; the submission goes on: submit.py --status %d --wait" % submission["number"])
+        return EXIT_INTERRUPTED
+    if options.json:
+        print(printable(json.dumps(submission, indent=2)))
+    elif options.wait or options.status is not None:
+        show(submission, server.address)
+    return status_of(submission) if options.wait or options.status is not None else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except Stop as stop:
+        say(stop)
+        sys.exit(stop.status)
+    except KeyboardInterrupt:
+        say("interrupted; the submission may have been handed in")
+        sys.exit(EXIT_INTERRUPTED)
+    except OSError as problem:
+        say(problem)
+        sys.exit(EXIT_IO)

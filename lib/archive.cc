@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "archive.h"
+
+// libarchive's archive.h by its path: <archive.h> is the one beside this file.
+#include LIBARCHIVE_HEADER
+#include <archive_entry.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "file.h"
+
+namespace kjudge {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSuffixes[] = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".zip"};
+constexpr std::uint64_t kFreeOfRatio = 1 << 20;
+constexpr int kZstdLevel = 12;
+
+std::string_view suffix_of(std::string_view name) {
+  for (const std::string_view suffix : kSuffixes) {
+    if (name.size() > suffix.size() && name.ends_with(suffix)) return suffix;
+  }
+  return "";
+}
+
+// libarchive gives names in the locale's characters, and in "C" refuses those beyond ASCII.
+class Utf8Locale {
+ public:
+  Utf8Locale() : unicode_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", locale_t{})) {
+    if (unicode_ != locale_t{}) before_ = ::uselocale(unicode_);
+  }
+  ~Utf8Locale() {
+    if (unicode_ == locale_t{}) return;
+    ::uselocale(before_);
+    ::freelocale(unicode_);
+  }
+  Utf8Locale(const Utf8Locale&) = delete;
+
+ private:
+  locale_t unicode_, before_{};
+};
+
+using Reader = std::unique_ptr<archive, decltype(&archive_read_free)>;
+
+class Unpacking {
+ public:
+  Unpacking(const fs::path& from, const fs::path& to, const ArchiveLimits& limits, Fault fault)
+      : name_(from.filename().string()),
+        to_(to),
+        limits_(limits),
+        fault_(fault),
+        archive_bytes_(fs::file_size(from)),
+        rules_(limits.names),
+        reader_(archive_read_new(), archive_read_free) {
+    archive* const reader = reader_.get();
+    KJ_CHECK(reader != nullptr);
+    archive_read_support_filter_gzip(reader);
+    archive_read_support_filter_zstd(reader);
+    archive_read_support_format_tar(reader);
+    // Both, and not archive_read_support_format_zip, which brings more with it.
+    archive_read_support_format_zip_streamable(reader);
+    archive_read_support_format_zip_seekable(reader);
+    if (archive_read_open_filename(reader, from.c_str(), 1 << 16) != ARCHIVE_OK) damaged();
+  }
+
+  void run() {
+    archive_entry* entry = nullptr;
+    for (;;) {
+      entry_.clear();
+      const int status = archive_read_next_header(reader_.get(), &entry);
+      ++index_;
+      if (status == ARCHIVE_EOF) break;
+      if (status != ARCHIVE_OK) damaged();
+      // The last filter is none at all.
+      if (archive_filter_count(reader_.get()) > 2) broken("compressed more than once");
+      unpack(entry);
+    }
+    if (files_ == 0) broken("no files in it");
+  }
+
+ private:
+  [[noreturn]] void broken(std::string_view rule) const {
+    throw Error(fault_, cat(printable_name(name_) ? name_ : "the archive", ": ",
+                            entry_.empty() ? "" : entry_ + ": ", rule));
+  }
+  [[noreturn]] void damaged() const {
+    const char* why = archive_error_string(reader_.get());
+    broken(cat("damaged, or no tar, tar.gz, tar.zst or zip (",
+               why != nullptr && printable_name(why) ? why : "no reason given", ")"));
+  }
+
+  void unpack(archive_entry* entry) {
+    entry_ = cat("entry ", index_);
+    const char* given = archive_entry_pathname(entry);
+    if (given == nullptr) broken("its name is not UTF-8; rename it");
+    std::string path = given;
+    const auto type = archive_entry_filetype(entry);
+    // As "tar -C folder ." writes them.
+    while (path.starts_with("./")) path.erase(0, 2);
+    if (type == AE_IFDIR) {
+      if (path.empty() || path == ".") return;
+      if (path.ends_with('/')) path.pop_back();
+    }
+    if (printable_name(path) && path.size() <= limits_.names.path_bytes) entry_ = path;
+    check_kind(entry);
+    const bool folder = type == AE_IFDIR;
+    const std::string rule =
+        rules_.add(path, folder ? NameRules::Kind::folder : NameRules::Kind::file);
+    if (!rule.empty()) broken(rule);
+    const fs::path target = to_ / path;
+    if (folder) {
+      fs::create_directories(target);
+    } else {
+      fs::create_directories(target.parent_path());
+      ++files_;
+      write(entry, target);
+    }
+  }
+
+  void check_kind(archive_entry* entry) const {
+    if (archive_entry_hardlink(entry) != nullptr || archive_entry_filetype(entry) == AE_IFLNK) {
+      broken("a link; put the file itself in its place");
+    }
+    if (archive_entry_filetype(entry) != AE_IFREG && archive_entry_filetype(entry) != AE_IFDIR) {
+      broken("neither a file nor a folder; devices, FIFOs and sockets may not be handed in");
+    }
+    if ((archive_entry_perm(entry) & 07000) != 0) broken("a setuid, setgid or sticky bit");
+    if (archive_entry_is_encrypted(entry) != 0) broken("encrypted");
+  }
+
+  void write(archive_entry* entry, const fs::path& target) {
+    if (archive_entry_size_is_set(entry) != 0 && archive_entry_size(entry) > 0) {
+      // Also of a sparse file: its holes are unpacked.
+      check_size(static_cast<std::uint64_t>(archive_entry_size(entry)));
+    }
+    const mode_t mode = (archive_entry_perm(entry) & 0111) != 0 ? 0755 : 0644;
+    const Fd file(
+        ::open(target.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+    if (!file.valid() || ::fchmod(file.get(), mode) != 0) throw_errno(target.string());
+    std::array<char, 1 << 16> block;
+    for (;;) {
+      const la_ssize_t n = archive_read_data(reader_.get(), block.data(), block.size());
+      if (n == 0) return;
+      if (n < 0) damaged();
+      check_size(static_cast<std::uint64_t>(n));
+      unpacked_ += static_cast<std::uint64_t>(n);
+      for (std::string_view rest(block.data(), static_cast<std::size_t>(n)); !rest.empty();) {
+        const ssize_t written = ::write(file.get(), rest.data(), rest.size());
+        if (written < 0 && errno != EINTR) throw_errno(target.string());
+        if (written > 0) rest.remove_prefix(static_cast<std::size_t>(written));
+      }
+    }
+  }
+
+  void check_size(std::uint64_t more) const {
+    if (more > limits_.bytes - unpacked_) {
+      broken(cat("with it the files are larger than ", limits_.bytes, " bytes"));
+    }
+    if (unpacked_ + more > kFreeOfRatio && (unpacked_ + more) / limits_.ratio >= archive_bytes_) {
+      broken(
+          cat("with it the files are more than ", limits_.ratio, " times as large as the archive"));
+    }
+  }
+
+  std::string name_;
+  fs::path to_;
+  ArchiveLimits limits_;
+  Fault fault_;
+  std::uint64_t archive_bytes_;
+  NameRules rules_;
+  Reader reader_;
+  std::string entry_;  // for messages
+  std::size_t index_ = 0, files_ = 0;
+  std::uint64_t unpacked_ = 0;
+};
+
+// A header of POSIX ustar: octal numbers as text, at fixed places.
+class UstarHeader {
+ public:
+  explicit UstarHeader(const ArchiveFile& file) {
+    const auto [prefix, name] = split(file.name);
+    text(0, 100, name);
+    number(100, 8, file.executable ? 0755 : 0644);
+    number(108, 8, 0);  // user
+    number(116, 8, 0);  // group
+    number(124, 12, file.bytes.size());
+    number(136, 12, 0);  // time
+    text(148, 8, "        ");
+    text(156, 1, "0");  // a regular file
+    text(257, 8,
+         std::string_view("ustar\0"
+                          "00",
+                          8));
+    text(345, 155, prefix);
+    std::uint64_t sum = 0;
+    for (const char c : bytes_) sum += static_cast<unsigned char>(c);
+    number(148, 7, sum);
+  }
+  std::string_view bytes() const { return {bytes_.data(), bytes_.size()}; }
+
+ private:
+  static std::pair<std::string_view, std::string_view> split(std::string_view path) {
+    if (path.size() <= 100) return {"", path};
+    const std::size_t slash = path.find('/', path.size() - 101);
+    if (slash == path.npos || slash > 155) {
+      throw Error(Fault::usage, cat(path, ": too long a path for a tar archive; shorten it"));
+    }
+    return {path.substr(0, slash), path.substr(slash + 1)};
+  }
+  void text(std::size_t at, std::size_t room, std::string_view value) {
+    KJ_CHECK(value.size() <= room);
+    std::copy(value.begin(), value.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  void number(std::size_t at, std::size_t room, std::uint64_t value) {
+    for (std::size_t i = at + room - 1; i-- > at; value /= 8) {
+      bytes_[i] = static_cast<char>('0' + value % 8);
+    }
+    KJ_CHECK(value == 0);
+    bytes_[at + room - 1] = '\0';
+  }
+
+  std::array<char, 512> bytes_{};
+};
+
+}  // namespace
+
+bool is_archive(const fs::path& path) { return !suffix_of(path.filename().native()).empty(); }
+
+std::string archive_stem(const fs::path& path) {
+  const std::string name = path.filename();
+  return name.substr(0, name.size() - suffix_of(name).size());
+}
+
+void unpack_archive(const fs::path& archive, const fs::path& to, const ArchiveLimits& limits,
+                    Fault fault) {
+  const Utf8Locale locale;
+  if (!fs::create_directory(to)) throw Error(Fault::host, cat(to.string(), ": exists already"));
+  try {
+    Unpacking(archive, to, limits, fault).run();
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(to, ignored);
+    throw;
+  }
+}
+
+std::string make_archive(std::vector<ArchiveFile> files) {
+  // libarchive writes every format or none: its static library would bring libxml2 and ICU with it.
+  std::sort(files.begin(), files.end(),
+            [](const ArchiveFile& a, const ArchiveFile& b) { return a.name < b.name; });
+  std::string tar;
+  for (const ArchiveFile& file : files) {
+    tar += UstarHeader(file).bytes();
+    tar += file.bytes;
+    tar.resize((tar.size() + 511) / 512 * 512);
+  }
+  tar.resize(tar.size() + 1024);
+  std::string packed(ZSTD_compressBound(tar.size()), '\0');
+  const std::size_t size =
+      ZSTD_compress(packed.data(), packed.size(), tar.data(), tar.size(), kZstdLevel);
+  KJ_CHECK(ZSTD_isError(size) == 0);
+  packed.resize(size);
+  return packed;
+}
+
+}  // namespace kjudge

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "error.h"
+#include "file_names.h"
+
+namespace kjudge {
+
+struct ArchiveLimits {
+  NameLimits names;
+  std::uint64_t bytes = std::uint64_t{1} << 30;  // of all files, unpacked
+  // Unpacked bytes for each byte of the archive, once more than a MiB is unpacked. Sources compress
+  // to a tenth, a bomb to a thousandth.
+  std::uint64_t ratio = 200;
+};
+
+// By its name: .tar, .tar.gz, .tgz, .tar.zst or .zip.
+bool is_archive(const std::filesystem::path& path);
+// The name without that suffix.
+std::string archive_stem(const std::filesystem::path& path);
+
+// Unpacks an archive, read as hostile bytes, into the new folder `to`: folders with mode 0755,
+// files with 0644, or 0755 for what was executable; times and owners are not taken over. Throws
+// `fault` with the archive's name, the entry and the rule for names that break NameRules, for
+// anything but files and folders (links, devices, FIFOs), setuid, setgid and sticky bits,
+// encryption, more than one compression, all beyond the limits, an archive without files and
+// damaged ones. Then `to` is gone. Fault::host when `to` exists or cannot be written.
+void unpack_archive(const std::filesystem::path& archive, const std::filesystem::path& to,
+                    const ArchiveLimits& limits, Fault fault);
+
+struct ArchiveFile {
+  std::string name;  // relative, with '/'
+  std::string bytes;
+  bool executable = false;
+};
+
+// The bytes of a tar.zst: sorted by name, times and owners 0, modes 0644 or 0755, zstd at one level
+// in one thread. The same files give the same bytes (with the same libzstd). Fault::usage for a
+// name that tar has no room for (100 bytes, or 255 where a '/' stands in the right place).
+std::string make_archive(std::vector<ArchiveFile> files);
+
+}  // namespace kjudge

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "challenge/package.h"
+
+#include <algorithm>
+#include <regex>
+
+#include "challenge/program_files.h"
+#include "error.h"
+#include "file.h"
+#include "sha256.h"
+
+namespace kjudge {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Without a password, which everyone who downloads would have, and without what would end a string
+// of Python.
+constexpr const char* kServerPattern = "(https?://[A-Za-z0-9._:-]+(/[A-Za-z0-9._~%+-]+)*)?";
+
+Kind<std::string> digest_kind() {
+  return matching_kind("64 hexadecimal digits, a SHA-256", "[0-9a-f]{64}");
+}
+
+FieldTable<PackedFile> packed_file_table() {
+  return FieldTable<PackedFile>(
+      {required("name", &PackedFile::name, line_kind(1, 255), "below the package's folder"),
+       required("sha256", &PackedFile::sha256, digest_kind(), "of its bytes")});
+}
+
+std::string without_slash(std::string server) {
+  while (server.ends_with('/')) server.pop_back();
+  return server;
+}
+
+void check_server(const std::string& server) {
+  if (std::regex_match(server, std::regex(kServerPattern))) return;
+  throw Error(Fault::usage,
+              cat("--server ", server,
+                  ": expected an address such as https://contest.example.org, without "
+                  "user, password or query"));
+}
+
+void require_hidden(const Challenge& challenge) {
+  for (const std::string& name : challenge.hidden) {
+    if (fs::exists(challenge.folder / name)) continue;
+    throw Error(Fault::package,
+                cat((challenge.folder / "challenge.json").string(), ": hidden: there is no ", name,
+                    "; under another name it would be packed"));
+  }
+}
+
+// `variable = ""` of submit.py with its value.
+void assign(std::string& script, std::string_view variable, const std::string& value) {
+  const std::string line = cat("\n", variable, " = \"\"\n");
+  const std::size_t at = script.find(line);
+  KJ_CHECK(at != script.npos);
+  script.replace(at, line.size(), cat("\n", variable, " = \"", value, "\"\n"));
+}
+
+class Packing {
+ public:
+  Packing(const Challenge& challenge, const PackageOptions& options)
+      : challenge_(challenge), server_(without_slash(options.server)) {
+    check_server(server_);
+    require_hidden(challenge);
+    program_ = program_files(options.binary);
+  }
+
+  Package run() {
+    add_challenge();
+    add_scripts();
+    std::move(program_.files.begin(), program_.files.end(), std::back_inserter(files_));
+    Package package;
+    package.manifest = manifest();
+    files_.push_back({"package.json", package_to_json(package.manifest)});
+    const std::string folder = cat(challenge_.name, "-", challenge_.version, "/");
+    for (ArchiveFile& file : files_) file.name = folder + file.name;
+    package.bytes = make_archive(std::move(files_));
+    return package;
+  }
+
+ private:
+  // In lib/kjudge/packages, where kjudge finds it as the only one there is.
+  void add_challenge() {
+    for (const std::string& name : challenge_files(challenge_.folder, challenge_.hidden)) {
+      const fs::path path = challenge_.folder / name;
+      const bool executable =
+          (fs::status(path).permissions() & fs::perms::owner_exec) != fs::perms::none;
+      ArchiveFile file{name, read_file(path), executable};
+      // What a contestant reads and changes is at the top too.
+      if (name == "TASK.md" || name == "submission.py") files_.push_back(file);
+      file.name = cat("lib/kjudge/packages/", challenge_.name, "/", name);
+      files_.push_back(std::move(file));
+    }
+  }
+
+  void add_scripts() {
+    for (const std::string name : {"harness.py", "submit.py"}) {
+      const auto found = std::find_if(
+          program_.files.begin(), program_.files.end(),
+          [&](const ArchiveFile& file) { return file.name == "lib/kjudge/harness/" + name; });
+      if (found == program_.files.end()) {
+        throw Error(Fault::usage, cat("the kjudge to pack has no lib/kjudge/harness/", name,
+                                      "; take that of an installation"));
+      }
+      ArchiveFile script{name, found->bytes, true};
+      if (name == "submit.py") {
+        assign(script.bytes, "SERVER", server_);
+        assign(script.bytes, "CHALLENGE", challenge_.name);
+      }
+      files_.push_back(std::move(script));
+    }
+  }
+
+  PackageManifest manifest() const {
+    PackageManifest manifest;
+    manifest.challenge = challenge_.name;
+    manifest.challenge_version = challenge_.version;
+    manifest.challenge_sha256 = challenge_.sha256;
+    manifest.server = server_;
+    manifest.kjudge_version = program_.version;
+    manifest.kjudge_commit = program_.commit;
+    manifest.arch = program_.arch;
+    manifest.glibc = program_.glibc;
+    for (const ArchiveFile& file : files_) {
+      manifest.files.push_back({file.name, sha256_hex(file.bytes)});
+    }
+    std::sort(manifest.files.begin(), manifest.files.end(),
+              [](const PackedFile& a, const PackedFile& b) { return a.name < b.name; });
+    return manifest;
+  }
+
+  const Challenge& challenge_;
+  std::string server_;
+  ProgramFiles program_;
+  std::vector<ArchiveFile> files_;
+};
+
+}  // namespace
+
+const FieldTable<PackageManifest>& package_table() {
+  using M = PackageManifest;
+  static const FieldTable<M> table(
+      {format_field<M>("kjudge-package/1"),
+       required("challenge", &M::challenge,
+                matching_kind("the name of a challenge", "[a-z0-9][a-z0-9-]{0,63}"),
+                "name of the challenge"),
+       required("challenge_version", &M::challenge_version, integer_kind(1, 1'000'000),
+                "its version"),
+       required("challenge_sha256", &M::challenge_sha256, digest_kind(),
+                "of its files, as in results"),
+       optional("server", &M::server, matching_kind("an http or https address", kServerPattern),
+                "where submit.py hands in; absent where none was given"),
+       required("kjudge_version", &M::kjudge_version, line_kind(1, 100), "of the binary"),
+       required("kjudge_commit", &M::kjudge_commit, line_kind(1, 100),
+                "of the source it was built from"),
+       required("arch", &M::arch, word_kind<std::string>({{"x86_64", "x86_64"}}),
+                "of the processor that the binary is for"),
+       required("glibc", &M::glibc, matching_kind("a version such as 2.36", "[0-9]+\\.[0-9]+"),
+                "the oldest C library that the binary runs with"),
+       required("files", &M::files, list_kind(object_kind(packed_file_table()), 1, 100'000),
+                "all but package.json, in the order of their names")});
+  return table;
+}
+
+std::string package_to_json(const PackageManifest& manifest) {
+  return print_json(Json{package_table().write(manifest)});
+}
+
+PackageManifest package_from_json(const std::string& text, const fs::path& path) {
+  const Json json = parse_json(text, path.native(), Fault::malformed);
+  return package_table().read(JsonCursor(json, path.native(), Fault::malformed));
+}
+
+Package make_package(const Challenge& challenge, const PackageOptions& options) {
+  return Packing(challenge, options).run();
+}
+
+}  // namespace kjudge

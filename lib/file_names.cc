@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "file_names.h"
+
+#include <locale.h>
+#include <wctype.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "error.h"
+
+namespace kjudge {
+namespace {
+
+struct CharacterRange {
+  char32_t first, last;
+};
+constexpr CharacterRange kCombining[] = {
+#include "combining_characters.inc"
+};
+constexpr CharacterRange kUnprintable[] = {{0, 0x1f},        {0x7f, 0x9f},      {0x200b, 0x200f},
+                                           {0x2028, 0x202e}, {0x2060, 0x206f},  {0xfeff, 0xfeff},
+                                           {0xfff9, 0xfffb}, {0xe0000, 0xe0fff}};
+
+template <std::size_t count>
+bool in_ranges(const CharacterRange (&ranges)[count], char32_t character) {
+  const auto* range =
+      std::lower_bound(std::begin(ranges), std::end(ranges), character,
+                       [](const CharacterRange& a, char32_t wanted) { return a.last < wanted; });
+  return range != std::end(ranges) && range->first <= character;
+}
+
+// nullopt: not UTF-8.
+std::optional<std::u32string> characters(std::string_view text) {
+  std::u32string decoded;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const std::size_t length = lead < 0x80       ? 1
+                               : lead >> 5 == 6  ? 2
+                               : lead >> 4 == 14 ? 3
+                               : lead >> 3 == 30 ? 4
+                                                 : 0;
+    if (length == 0 || i + length > text.size()) return std::nullopt;
+    char32_t character = length == 1 ? lead : lead & (0x7fu >> length);
+    for (std::size_t k = 1; k < length; ++k) {
+      const auto next = static_cast<unsigned char>(text[i + k]);
+      if (next >> 6 != 2) return std::nullopt;
+      character = character << 6 | (next & 0x3f);
+    }
+    constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+    const bool surrogate = character >= 0xd800 && character < 0xe000;
+    if (character < kLeast[length] || surrogate || character > 0x10ffff) return std::nullopt;
+    decoded.push_back(character);
+    i += length;
+  }
+  return decoded;
+}
+
+// Without a UTF-8 locale, which every glibc system has, letters beyond ASCII stay as they are.
+void fold_case(std::u32string& text) {
+  static const locale_t unicode = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", locale_t{});
+  for (char32_t& c : text) {
+    if (c < 0x80) {
+      c = c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
+    } else if (unicode != locale_t{}) {
+      c = static_cast<char32_t>(::towlower_l(static_cast<wint_t>(c), unicode));
+    }
+  }
+}
+
+}  // namespace
+
+bool printable_name(std::string_view name) {
+  const auto decoded = characters(name);
+  return decoded && std::none_of(decoded->begin(), decoded->end(),
+                                 [](char32_t c) { return in_ranges(kUnprintable, c); });
+}
+
+std::string NameRules::add(std::string_view path, Kind kind) {
+  if (path.empty()) return "an empty name";
+  if (path.front() == '/') return "an absolute name; names are relative to the folder handed in";
+  if (!printable_name(path)) {
+    return "its name is not UTF-8 or holds control characters; rename it";
+  }
+  if (path.size() > limits_.path_bytes) {
+    return cat("its path is longer than ", limits_.path_bytes, " bytes");
+  }
+  std::size_t folders = 0;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    const std::string_view part = path.substr(begin, end - begin);
+    if (part == "..") return "\"..\" in its name, which leads out of the folder handed in";
+    if (part.empty() || part == ".") return "its name has an empty part or \".\"";
+    if (part.size() > limits_.name_bytes) {
+      return cat("its name is longer than ", limits_.name_bytes, " bytes");
+    }
+    if (end == path.size()) break;
+    if (++folders > limits_.depth) return cat("more than ", limits_.depth, " folders deep");
+    if (std::string broken = add_one(path.substr(0, end), Kind::folder); !broken.empty()) {
+      return broken;
+    }
+    begin = end + 1;
+  }
+  return add_one(path, kind);
+}
+
+std::string NameRules::add_one(std::string_view path, Kind kind) {
+  std::u32string key = characters(path).value();
+  if (std::any_of(key.begin(), key.end(), [](char32_t c) { return in_ranges(kCombining, c); })) {
+    return "its name holds combining characters, which some file systems change; rename it";
+  }
+  fold_case(key);
+  const auto [at, added] = names_.try_emplace(std::move(key), Name{std::string(path), kind});
+  const Name& other = at->second;
+  if (!added && other.path != path) {
+    return cat("its name differs from ", other.path, " in upper and lower case alone; rename it");
+  }
+  if (!added && kind == Kind::file) return "the same name twice";
+  if (!added && other.kind == Kind::file) return cat(other.path, " is a file and a folder");
+  if (names_.size() > limits_.count) return cat("more than ", limits_.count, " files and folders");
+  return "";
+}
+
+}  // namespace kjudge

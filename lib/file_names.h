@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace kjudge {
+
+struct NameLimits {
+  std::size_t count = 1000;      // files and folders together
+  std::size_t name_bytes = 200;  // of each part of a path; leaves room for an atomic write's suffix
+  std::size_t path_bytes = 1000;  // of all parts
+  std::size_t depth = 16;         // folders above a file
+};
+
+// The names of a tree of files that strangers hand in, one after the other: inside the tree, safe
+// in JSON, pages and terminals, and each another file wherever the tree is copied, also where file
+// systems take "A" for "a" and composed characters for decomposed ones.
+class NameRules {
+ public:
+  explicit NameRules(const NameLimits& limits = {}) : limits_(limits) {}
+
+  // Which rule `path`, relative and with '/', breaks, beside those added before; "": none, and it
+  // is added with the folders above it. A folder may be added again.
+  enum class Kind { file, folder };
+  std::string add(std::string_view path, Kind kind);
+
+ private:
+  struct Name {
+    std::string path;
+    Kind kind;
+  };
+  std::string add_one(std::string_view path, Kind kind);
+
+  NameLimits limits_;
+  std::map<std::u32string, Name> names_;  // by the path without upper case
+};
+
+// True for UTF-8 that shows as one line of text: no control characters, none that turns the
+// direction of the text or has no width.
+bool printable_name(std::string_view name);
+
+}  // namespace kjudge

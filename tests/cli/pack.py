@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A package: made twice it is the same bytes, unpacked it judges without an installed kjudge."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import _kjudge
+
+NAME = "softmax-1"
+
+
+class Pack(_kjudge.Case):
+    def pack(self, *arguments, output=None, status=0, **environment):
+        """(path of the archive, stderr)"""
+        output = output or self.path("package.tar.zst")
+        _, err = self.run_kjudge("pack", *arguments, "-o", output, status=status, **environment)
+        return output, err
+
+    def unpack(self, archive, to="unpacked"):
+        """The folder in the archive."""
+        os.mkdir(self.path(to))
+        subprocess.run(["tar", "-xf", archive, "-C", self.path(to)], check=True)
+        names = os.listdir(self.path(to))
+        self.assertEqual(len(names), 1)
+        return self.path(to, names[0])
+
+    def harness(self, package, *arguments, status=0, python=(), **environment):
+        """Runs harness.py with nothing of this test's environment but a driver and a cache."""
+        kept = {k: v for k, v in self.environment.items()
+                if k in ("KJUDGE_DRIVER", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")}
+        kept.update(environment)
+        done = subprocess.run([sys.executable, *python, "harness.py", *arguments], cwd=package, env=kept,
+                              text=True, capture_output=True, timeout=600)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout, done.stderr
+
+    def edit_json(self, path, **changes):
+        with open(path) as file:
+            content = json.load(file)
+        content.update(changes)
+        with open(path, "w") as file:
+            json.dump(content, file)
+
+    def test_same_input_same_bytes(self):
+        challenge = self.small_challenge()
+        first, _ = self.pack(challenge, output=self.path("a.tar.zst"))
+        copy = self.path("elsewhere")
+        shutil.copytree(challenge, copy)  # other times, other order in the folder
+        for name in os.listdir(copy):
+            os.utime(os.path.join(copy, name), (0, 0))
+        second, _ = self.pack(copy, output=self.path("b.tar.zst"), TZ="Asia/Tokyo", LC_ALL="C")
+        with open(first, "rb") as a, open(second, "rb") as b:
+            self.assertEqual(a.read(), b.read())
+
+    def test_what_is_in_it(self):
+        challenge = self.small_challenge(hidden=["solution", "notes.txt"])
+        for name in ("solution/fast.py", "notes.txt", ".git/config", "__pycache__/reference.pyc", "extra.h"):
+            path = os.path.join(challenge, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as file:
+                file.write("UNSEEN" if name != "extra.h" else "seen")
+        archive, _ = self.pack(challenge)
+        package = self.unpack(archive)
+        self.assertEqual(os.path.basename(package), NAME)
+        found = {}
+        for parent, _, files in os.walk(package):
+            for name in files:
+                path = os.path.join(parent, name)
+                with open(path, "rb") as file:
+                    content = file.read()
+                found[os.path.relpath(path, package)] = hashlib.sha256(content).hexdigest()
+                self.assertNotIn(b"UNSEEN", content, path)
+        inner = "lib/kjudge/packages/softmax"
+        self.assertEqual({os.path.relpath(n, inner) for n in found if n.startswith(inner)},
+                         {"challenge.json", "TASK.md", "reference.py", "reference.c", "baseline.py",
+                          "softmax.c", "submission.py", "extra.h"})
+        for name in ("TASK.md", "submission.py", "harness.py", "submit.py", "package.json", "bin/kjudge",
+                     "lib/kjudge/libkjudge_recorder.so", "lib/kjudge/libkjudge_host_driver.so",
+                     "lib/kjudge/libstdc++.so.6", "include/kjudge/host_kernel.h"):
+            self.assertIn(name, found)
+        self.assertFalse([n for n in found if "libc.so" in n or "ld-linux" in n])
+        with open(os.path.join(package, "package.json")) as file:
+            manifest = json.load(file)
+        del found["package.json"]
+        self.assertEqual({f["name"]: f["sha256"] for f in manifest["files"]}, found)
+        result = self.evaluate(self.write("right.py", _kjudge.RIGHT), "--challenge", challenge, "--pairs", "1")
+        self.assertEqual(manifest["challenge_sha256"], result["challenge_sha256"])
+        version, _ = self.run_kjudge("--version")
+        self.assertIn("commit %s," % manifest["kjudge_commit"], version)
+        self.assertIn("kjudge %s," % manifest["kjudge_version"], version)
+
+    def test_judges_where_no_kjudge_is(self):
+        archive, _ = self.pack(self.small_challenge())
+        package = self.unpack(archive)
+        out, _ = self.harness(package, "submission.py", "--pairs", "1")
+        self.assertIn("verdict: accepted", out)
+        shutil.move(package, self.path("moved"))
+        # Every library but the C library's own is the package's.
+        traced = subprocess.run([self.path("moved", "bin", "kjudge")], check=True, capture_output=True,
+                                text=True, env={"LD_TRACE_LOADED_OBJECTS": "1"}).stdout
+        foreign = [line.split()[0] for line in traced.splitlines()
+                   if "=>" in line and self.path("moved") not in os.path.normpath(line.split()[2])]
+        self.assertLessEqual({name.split(".")[0] for name in foreign},
+                             {"libc", "libm", "libdl", "libpthread", "librt"}, traced)
+        # A package packs again, to the same but for where the binary is from.
+        again, _ = self.pack(self.small_challenge_again(), "--binary", self.path("moved", "bin", "kjudge"),
+                             output=self.path("again.tar.zst"))
+        with open(archive, "rb") as a, open(again, "rb") as b:
+            self.assertEqual(a.read(), b.read())
+
+    def small_challenge_again(self):
+        return self.path("challenge")
+
+    def test_server_is_stored(self):
+        challenge = self.small_challenge()
+        _, err = self.pack(challenge)
+        self.assertIn("no --server", err)
+        archive, err = self.pack(challenge, "--server", "https://contest.example.org/a/")
+        self.assertNotIn("no --server", err)
+        package = self.unpack(archive)
+        with open(os.path.join(package, "submit.py")) as file:
+            lines = file.read().splitlines()
+        self.assertIn('SERVER = "https://contest.example.org/a"', lines)
+        self.assertIn('CHALLENGE = "softmax"', lines)
+        with open(os.path.join(package, "package.json")) as file:
+            self.assertEqual(json.load(file)["server"], "https://contest.example.org/a")
+        for bad in ("contest.example.org", "https://me:secret@example.org", 'https://a"+exit()+"',
+                    "https://a/?token=1", "file:///etc"):
+            _, err = self.pack(challenge, "--server", bad, status=2)
+            self.assertIn("--server", err)
+
+    def test_binaries_that_cannot_be_packed(self):
+        challenge = self.small_challenge()
+        alone = self.path("bin", "kjudge")
+        os.mkdir(self.path("bin"))
+        shutil.copy(_kjudge.BINARY, alone)
+        for binary, why in ((self.path("gone"), "No such file"), (sys.executable, "no kjudge"),
+                            (self.write("text", "x"), "ELF image"), (alone, "it needs lib")):
+            _, err = self.pack(challenge, "--binary", binary, output=self.path("x.tar.zst"), status=2)
+            self.assertIn(why, err)
+            self.assertFalse(os.path.exists(self.path("x.tar.zst")))
+
+    def test_hidden_files_that_are_not_there(self):
+        _, err = self.pack(self.small_challenge(hidden=["solutoin.py"]), status=3)
+        self.assertIn("hidden: there is no solutoin.py", err)
+
+    def test_what_contestants_need_cannot_be_hidden(self):
+        _, err = self.pack(self.small_challenge(hidden=["baseline.py"]), status=3)
+        self.assertIn("hidden: baseline.py is needed", err)
+
+    def test_missing_things_are_told(self):
+        package = self.unpack(self.pack(self.small_challenge())[0])
+        challenge = os.path.join(package, "lib", "kjudge", "packages", "softmax")
+        manifest = os.path.join(package, "package.json")
+
+        with self.subTest("old glibc, another processor"):
+            shutil.copy(manifest, self.path("kept.json"))
+            self.edit_json(manifest, glibc="99.0", arch="riscv64")
+            _, err = self.harness(package, "submission.py", status=5)
+            self.assertRegex(err, r"missing: this machine has glibc \d\.\d+, bin/kjudge needs 99.0 or newer; "
+                                  r"build kjudge .* from source")
+            self.assertIn("bin/kjudge is for riscv64", err)
+            shutil.copy(self.path("kept.json"), manifest)
+
+        with self.subTest("half a Python"):
+            hollow = self.write("hollow/ctypes.py", "raise ImportError(name='ctypes')\n")
+            _, err = self.harness(package, "submission.py", status=5, PYTHONPATH=os.path.dirname(hollow))
+            self.assertIn("missing: this Python has no module ctypes", err)
+
+        with self.subTest("no compiler"):
+            _, err = self.harness(package, "submission.py", status=5, CC="no-such-compiler -O2")
+            self.assertIn("missing: there is no C compiler (no-such-compiler)", err)
+
+        with self.subTest("no torch"):  # -S: without the packages that this machine has
+            for text, says in (("import torch\n", True), ("import torch.nn as nn\n", True),
+                               ("if False:\n  import torch\n", False), ("def (\n", False)):
+                path = self.write("mine.py", text + _kjudge.RIGHT)
+                _, err = self.harness(package, path, "--pairs", "1", python=["-S"],
+                                      status=5 if says else 1 if "def (" in text else 0)
+                self.assertEqual("mine.py imports torch, which" in err, says, err)
+
+        with self.subTest("no GPU"):
+            gone = {"CUDA_VISIBLE_DEVICES": ""}
+            _, err = self.harness(package, "submission.py", "--driver", "cuda", status=5, **gone)
+            self.assertRegex(err, "missing: NVIDIA's driver .*; without --driver cuda it runs on processor")
+            with open(os.path.join(challenge, "challenge.json")) as file:
+                shapes = json.load(file)["shapes"]
+            self.edit_json(os.path.join(challenge, "challenge.json"), tests=[],
+                           shapes=[dict(shapes[0], arch="sm_*")])
+            _, err = self.harness(package, "submission.py", status=5, KJUDGE_DRIVER="auto", **gone)
+            self.assertRegex(err, "missing: NVIDIA's driver .*; this challenge runs on GPUs only")
+
+        with self.subTest("half a package"):
+            os.remove(os.path.join(challenge, "challenge.json"))
+            _, err = self.harness(package, "submission.py", status=3)
+            self.assertIn("unpack the package again", err)
+            os.remove(os.path.join(package, "bin", "kjudge"))
+            _, err = self.harness(package, "submission.py", status=1)
+            self.assertIn("not found", err)
+
+    def test_archives_as_submissions(self):
+        challenge = self.small_challenge()
+        self.write("right/submission.py", _kjudge.RIGHT)
+        os.mkdir(self.path("queue"))
+        for name, kind in (("in_folder", "zip"), ("bare", "gztar"), ("plain", "tar")):
+            root = {"root_dir": self.folder, "base_dir": "right"} if name == "in_folder" else {
+                "root_dir": self.path("right")}
+            shutil.make_archive(self.path("queue", name), kind, **root)
+        self.run_kjudge("judge", "results", "--from", "queue", "--unsafe", "--challenge", challenge)
+        out, _ = self.run_kjudge("rank", "results")
+        for run in ("in_folder", "bare", "plain"):
+            self.assertIn(run, out)
+        result = self.evaluate(self.path("queue", "in_folder.zip"), "--challenge", challenge, "--pairs", "1")
+        self.assertEqual(result["verdict"], "accepted")
+        os.symlink("/etc/passwd", self.path("right", "secrets"))
+        subprocess.run(["tar", "-czf", self.path("linked.tgz"), "-C", self.path("right"), "."], check=True)
+        result = self.evaluate("linked.tgz", "--challenge", challenge, status=1)
+        self.assertEqual(result["verdict"], "refused")
+        self.assertIn("linked.tgz: secrets: a link", result["message"])
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    _kjudge.main()
