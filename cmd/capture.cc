@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <iostream>
+#include <optional>
 
 #include "error.h"
 #include "judge/device.h"
 #include "judge/report.h"
+#include "judge/sandbox.h"
 #include "options.h"
 
 namespace kjudge {
@@ -12,6 +14,7 @@ namespace {
 struct CaptureCommandOptions : DeviceOptions {
   std::string submission, bundle, shape;
   std::string role = "submission";
+  bool sandbox = false;
 };
 
 CaptureRole parse_role(const std::string& text) {
@@ -34,6 +37,11 @@ int capture_command(const CaptureCommandOptions& options) {
     throw Error(Fault::usage, "capture: no submission given");
   }
   const Challenge challenge = for_arch(whole, identify(driver, options.device).arch);
+  std::optional<Sandbox> sandbox;
+  if (options.sandbox) {
+    sandbox.emplace(Sandbox::Wanted{driver, options.device, {cache_directory()}});
+    capture_options.sandbox = &*sandbox;
+  }
   const CaptureOutcome outcome = capture(driver, challenge, capture_options);
   const bool accepted = outcome.verdict == Verdict::accepted;
   if (options.json) {
@@ -76,6 +84,8 @@ void add_capture(CLI::App& app, int& status) {
       ->check(CLI::IsMember({"submission", "baseline", "reference"}));
   add_device_options(*command, *options);
   command->add_option("--shape", options->shape, "Only this shape")->type_name("NAME");
+  command->add_flag("--sandbox", options->sandbox,
+                    "Run the submission's code in a sandbox, as judge does");
   command->callback([=, &status] { status = capture_command(*options); });
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <iostream>
+#include <optional>
 
-#include "error.h"
 #include "judge/queue.h"
 #include "judge/report.h"
+#include "judge/sandbox.h"
 #include "options.h"
 #include "progress.h"
 
@@ -16,18 +17,18 @@ struct JudgeOptions : DeviceOptions {
 };
 
 int judge_command(const JudgeOptions& options) {
-  if (!options.unsafe) {
-    throw Error(
-        Fault::usage,
-        "judge: submissions would run as you, with your files and your network, for there is "
-        "no sandbox yet; say --unsafe if you trust every one of them");
-  }
   const auto [challenge, driver] = choose(options, options.from);
+  std::optional<Sandbox> sandbox;
+  if (!options.unsafe) {
+    sandbox.emplace(Sandbox::Wanted{
+        driver, options.device, {options.results, options.from, cache_directory()}});
+  }
   QueueOptions queue;
   queue.results = options.results;
   queue.from = options.from;
   queue.cache = cache_directory();
   queue.replay.device = options.device;
+  queue.sandbox = sandbox ? &*sandbox : nullptr;
   ProgressLine progress;
   const auto judged = judge_queue(
       driver, challenge, queue,
@@ -84,7 +85,8 @@ void add_judge(CLI::App& app, int& status) {
           "archive, each folder with submission.py or submission.cu")
       ->check(CLI::ExistingDirectory);
   add_device_options(*command, *options);
-  command->add_flag("--unsafe", options->unsafe, "Run submissions without a sandbox");
+  command->add_flag("--unsafe", options->unsafe,
+                    "Run submissions without a sandbox: as you, with your files and your network");
   command->callback([=, &status] { status = judge_command(*options); });
 }
 

@@ -83,6 +83,18 @@ struct OwnGroupThatDiesWithUs {
   }
 };
 
+// Before OwnGroupThatDiesWithUs: a change of the user would undo its prctl.
+struct CallersPart {
+  const std::function<int()>& before_exec;
+
+  template <class Launcher>
+  process::error_code on_exec_setup(Launcher&, const process::filesystem::path&,
+                                    const char* const*&) {
+    const int error = before_exec ? before_exec() : 0;
+    return {error, boost::system::system_category()};
+  }
+};
+
 // What Boost's bind_fd does: in 1.81 its on_setup returns nothing, which is undefined and crashes
 // at -O3.
 struct OtherDescriptors {
@@ -172,6 +184,7 @@ Child::Child(const ChildOptions& options) {
   const process::filesystem::path directory = options.directory.empty()
                                                   ? std::filesystem::current_path().string()
                                                   : options.directory.string();
+  CallersPart callers{options.before_exec};
   OwnGroupThatDiesWithUs group{::getpid()};
   const process::filesystem::path program = options.program.string();
   // Not const: an initializer whose hooks take it by non-const reference is skipped in silence.
@@ -179,8 +192,8 @@ Child::Child(const ChildOptions& options) {
   process::process_start_dir start(directory);
   process::process_environment env(environment);
   const boost::asio::any_io_executor executor = context.get_executor();
-  auto started =
-      launcher(executor, error, program, options.arguments, stdio, start, env, others, group);
+  auto started = launcher(executor, error, program, options.arguments, stdio, start, env, others,
+                          callers, group);
   if (error) {
     // The launcher forks, and where exec fails leaves the child for us to reap.
     if (launcher.pid > 0) ::waitpid(launcher.pid, nullptr, 0);
@@ -248,14 +261,16 @@ Finished run_to_end(const ChildOptions& options, std::chrono::duration<double> l
   };
 
   // Until the child has ended: someone it started may hold the pipe for longer.
+  const Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, child.pid(), 0)));
+  if (!ended.valid()) throw_errno("pidfd_open");
   Finished finished;
   std::array<char, 1 << 16> block;
   bool open = true;
   for (;;) {
     if (open) {
-      pollfd polled{reading.get(), POLLIN, 0};
-      const int ready = ::poll(&polled, 1, 20);
-      if (ready > 0) {
+      std::array<pollfd, 2> polled = {pollfd{reading.get(), POLLIN, 0},
+                                      pollfd{ended.get(), POLLIN, 0}};
+      if (::poll(polled.data(), polled.size(), 20) > 0 && polled[0].revents != 0) {
         const ssize_t n = ::read(reading.get(), block.data(), block.size());
         if (n > 0) take({block.data(), static_cast<std::size_t>(n)});
         if (n == 0) open = false;

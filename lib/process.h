@@ -24,6 +24,9 @@ struct ChildOptions {
   std::filesystem::path directory;                 // empty: ours
   std::vector<std::pair<int, int>>
       descriptors;  // (ours, theirs); 0-2 default to /dev/null, ours, ours
+  // Runs in the child between fork and exec, where only system calls are safe: no allocation, no
+  // lock. An errno other than 0 makes the start fail with it.
+  std::function<int()> before_exec;
 };
 
 struct ExitStatus {

@@ -9,6 +9,7 @@
 #include "judge/capture_protocol.h"
 #include "judge/interrupt.h"
 #include "judge/pipeline.h"
+#include "judge/sandbox.h"
 #include "process.h"
 #include "store/random.h"
 #include "store/submission_files.h"
@@ -21,6 +22,9 @@ namespace fs = std::filesystem;
 constexpr std::size_t kStatusLimit = 4u << 20;
 // Beyond prepare and capture: starting Python, the export of memory to the bundle.
 constexpr double kExportSeconds = 120;
+// What a submission may have on disk at any time beside its bundle, in a sandbox.
+constexpr std::uint64_t kDiskBytes = std::uint64_t{4} << 30;
+constexpr std::uint64_t kDiskFiles = 200'000;
 
 // "1.5", "300".
 std::string seconds_text(double seconds) {
@@ -48,8 +52,56 @@ std::map<std::string, std::string> child_environment(const Driver& driver,
           {"KERNELS_TOKEN", ""}};  // the contestant's own code must not need it: it is a secret
 }
 
+// Where the contestant's code of one capture runs, and on what.
+struct Place {
+  const Sandbox* sandbox = nullptr;
+  std::vector<fs::path> writable;
+  std::uint64_t disk_bytes = 0;
+
+  Finished run(const ChildOptions& child, std::vector<fs::path> readable, double limit,
+               std::size_t output_limit) const;
+
+ private:
+  void check_disk() const;
+};
+
+Finished Place::run(const ChildOptions& child, std::vector<fs::path> readable, double limit,
+                    std::size_t output_limit) const {
+  const std::chrono::duration<double> seconds(limit);
+  if (sandbox == nullptr) return run_to_end(child, seconds, output_limit, check_interrupt);
+  auto checked = std::chrono::steady_clock::now();
+  const auto tick = [&] {
+    check_interrupt();
+    const auto now = std::chrono::steady_clock::now();
+    if (now - checked < std::chrono::milliseconds(250)) return;
+    check_disk();
+    checked = std::chrono::steady_clock::now();
+  };
+  return sandbox->run(child, {std::move(readable), writable, disk_bytes}, seconds, output_limit,
+                      tick);
+}
+
+// Files may come and go while this looks.
+void Place::check_disk() const {
+  std::uint64_t bytes = 0, files = 0;
+  std::error_code error;
+  for (const fs::path& folder : writable) {
+    for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
+         at.increment(error)) {
+      struct stat status {};
+      if (::lstat(at->path().c_str(), &status) != 0) continue;
+      bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;
+      if (++files > kDiskFiles || bytes > disk_bytes) {
+        throw CaptureFailure{Verdict::refused,
+                             cat("the submission wrote more than ", disk_bytes >> 20, " MiB or ",
+                                 kDiskFiles, " files; write less, or to TMPDIR")};
+      }
+    }
+  }
+}
+
 void run_build(const Driver& driver, const Challenge& challenge, const fs::path& folder,
-               CaptureOutcome& outcome) {
+               const Place& place, CaptureOutcome& outcome) {
   const fs::path script = folder / "build.sh";
   if (!fs::exists(script)) return;
   ChildOptions child;
@@ -60,8 +112,7 @@ void run_build(const Driver& driver, const Challenge& challenge, const fs::path&
   child.program = executable ? script : fs::path("/bin/sh");
   if (!executable) child.arguments = {script.string()};
 
-  const auto built = run_to_end(child, std::chrono::duration<double>(challenge.limits.build_s),
-                                challenge.limits.output_bytes, check_interrupt);
+  const auto built = place.run(child, {}, challenge.limits.build_s, challenge.limits.output_bytes);
   outcome.phases.push_back({"build", built.seconds});
   if (!built.output.empty()) outcome.log += "--- build.sh\n" + built.output;
   if (!built.status) {
@@ -167,11 +218,12 @@ void validate_bundle(const CaptureFiles& files, const Challenge& challenge,
 }
 
 void run_capture(const Driver& driver, const Challenge& challenge, const CaptureOptions& options,
-                 const CaptureFiles& files, CaptureOutcome& outcome) {
+                 const CaptureFiles& files, const Place& place, CaptureOutcome& outcome) {
   // Made-up inputs follow from the role alone, so that the same code gives the same recording.
   const std::uint64_t seed =
       input_key("made up", challenge.sha256, "", 0, std::string(name(options.role))) >> 1;
-  write_file_atomically(files.request, capture_request(challenge, options, files, seed));
+  const int device = place.sandbox != nullptr ? place.sandbox->inner_device() : options.device;
+  write_file_atomically(files.request, capture_request(challenge, options, files, device, seed));
 
   const fs::path library = library_directory();
   const fs::path recorder = library / "libkjudge_recorder.so";
@@ -193,8 +245,7 @@ void run_capture(const Driver& driver, const Challenge& challenge, const Capture
   const double limit =
       options.eager ? 86400
                     : challenge.limits.prepare_s + challenge.limits.capture_s + kExportSeconds;
-  const auto finished = run_to_end(child, std::chrono::duration<double>(limit),
-                                   challenge.limits.output_bytes, check_interrupt);
+  const auto finished = place.run(child, {files.request}, limit, challenge.limits.output_bytes);
   if (!finished.output.empty()) outcome.log += finished.output;
 
   const CaptureStatus status = read_status(files, finished, challenge);
@@ -233,9 +284,12 @@ CaptureOutcome capture(const Driver& driver, const Challenge& challenge,
   CaptureOutcome outcome;
   const TempDir work("kjudge-capture");
   const fs::path folder = work.path() / "submission";
+  const fs::path made = work.path() / "made";
   CaptureFiles files{folder / cat(name(options.role), ".py"), work.path() / "request.json",
-                     work.path() / "status.json", work.path() / "bundle.kjb"};
+                     made / "status.json", made / "bundle.kjb"};
   fs::create_directory(work.path() / "tmp");
+  fs::create_directory(made);
+  Place place;
   try {
     if (options.role == CaptureRole::submission) {
       try {
@@ -246,12 +300,15 @@ CaptureOutcome capture(const Driver& driver, const Challenge& challenge,
         throw CaptureFailure{Verdict::refused, error.what()};
       }
       files.submission = folder / entry_file(folder);
-      run_build(driver, challenge, folder, outcome);
+      if (options.sandbox != nullptr) {
+        place = {options.sandbox, {folder, made}, challenge.limits.bundle_bytes + kDiskBytes};
+      }
+      run_build(driver, challenge, folder, place, outcome);
     } else {
       copy_challenge(challenge, folder);
       outcome.sha256 = challenge.sha256;
     }
-    run_capture(driver, challenge, options, files, outcome);
+    run_capture(driver, challenge, options, files, place, outcome);
   } catch (const CaptureFailure& failure) {
     require_space(work.path(), failure.message);
     outcome.verdict = failure.verdict;

@@ -60,7 +60,7 @@ std::string_view name(CaptureRole role) {
 }
 
 std::string capture_request(const Challenge& challenge, const CaptureOptions& options,
-                            const CaptureFiles& files, std::uint64_t seed) {
+                            const CaptureFiles& files, int device, std::uint64_t seed) {
   Json::List shapes;
   for (const Shape& shape : challenge.shapes) {
     if (!options.only_shape.empty() && shape.name != options.only_shape) continue;
@@ -82,7 +82,7 @@ std::string capture_request(const Challenge& challenge, const CaptureOptions& op
                    {"bundle", text(files.bundle.string())},
                    {"status", text(files.status.string())},
                    {"role", text(name(options.role))},
-                   {"device", number(options.device)},
+                   {"device", number(device)},
                    {"seed", number(seed)},
                    {"eager", Json{options.eager}},
                    {"challenge", Json{Json::Object{{"name", text(challenge.name)},

@@ -20,8 +20,9 @@ struct CaptureFiles {
   std::filesystem::path request, status, bundle;
 };
 
+// `device`: its number where the capture runs.
 std::string capture_request(const Challenge& challenge, const CaptureOptions& options,
-                            const CaptureFiles& files, std::uint64_t seed);
+                            const CaptureFiles& files, int device, std::uint64_t seed);
 
 struct CaptureSeconds {
   std::optional<double> import, prepare, capture, export_;

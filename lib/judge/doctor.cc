@@ -13,6 +13,7 @@
 #include "error.h"
 #include "file.h"
 #include "judge/device.h"
+#include "judge/sandbox.h"
 #include "process.h"
 
 namespace kjudge {
@@ -161,16 +162,14 @@ Finding find_temporary_files() {
   return {State::good, "temporary files", what, ""};
 }
 
-Finding find_user_namespaces() {
-  ChildOptions child;
-  child.program = "/usr/bin/env";
-  child.arguments = {"unshare", "--user", "--map-root-user", "true"};
-  const auto finished = run_to_end(child, std::chrono::seconds(10), 4096);
-  if (finished.status && finished.status->ok())
-    return {State::good, "user namespaces", "allowed", ""};
-  return {State::warning, "user namespaces", "not allowed",
-          "a sandbox needs them: sysctl -w kernel.unprivileged_userns_clone=1 "
-          "user.max_user_namespaces=10000, and AppArmor must not forbid them"};
+Finding find_sandbox() {
+  try {
+    return {State::good, "sandbox", Sandbox({Driver::open(DriverKind::host), 0, {}}).describe(),
+            ""};
+  } catch (const Error& error) {
+    return {State::warning, "sandbox", error.what(),
+            "without it judge asks for --unsafe, and submissions run as you"};
+  }
 }
 
 }  // namespace
@@ -197,7 +196,7 @@ std::vector<Finding> examine_machine() {
   findings.push_back(find_governor());
   findings.push_back(find_memory());
   findings.push_back(find_temporary_files());
-  findings.push_back(find_user_namespaces());
+  findings.push_back(find_sandbox());
   return findings;
 }
 

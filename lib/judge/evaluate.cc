@@ -85,13 +85,18 @@ Fd private_copy(const fs::path& path) {
   if (!S_ISREG(status.st_mode)) {
     throw Error(Fault::malformed, cat(path.string(), ": not a regular file"));
   }
-  Fd copy(::memfd_create("kjudge-bundle", MFD_CLOEXEC));
+  Fd copy(::memfd_create("kjudge-bundle", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!copy.valid()) throw_errno("memory for a copy of a bundle");
   for (off_t at = 0; at < status.st_size;) {
     const ssize_t n =
         ::sendfile(copy.get(), file.get(), &at, static_cast<std::size_t>(status.st_size - at));
     if (n < 0 && errno != EINTR) throw_errno(path.string());
     if (n == 0) break;  // it became shorter: the reader says so
+  }
+  // A worker has the descriptor.
+  if (::fcntl(copy.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) !=
+      0) {
+    throw_errno("memory for a copy of a bundle");
   }
   return copy;
 }
@@ -192,6 +197,7 @@ Evaluation evaluate(const Driver& driver, const Challenge& whole, const Evaluate
     capture_options.only_shape = replay.only_shape;
     capture_options.device = replay.device;
     capture_options.eager = options.eager;
+    capture_options.sandbox = options.sandbox;
 
     // Before the contestant's code runs, which could change them in the cache.
     std::optional<BundleReader> reference, baseline;

@@ -13,6 +13,8 @@
 
 namespace kjudge {
 
+class Sandbox;
+
 // Whose code a capture runs.
 enum class CaptureRole { submission, baseline, reference };
 std::string_view name(CaptureRole role);
@@ -26,6 +28,7 @@ struct CaptureOptions {
   std::string only_shape;        // empty: all
   int device = 0;
   bool eager = false;  // call kernel_fn without a capture, for debuggers; writes no bundle
+  const Sandbox* sandbox = nullptr;  // for the submission; null: its code runs as the user's own
 };
 
 // How a capture ended: a verdict with its message, or (accepted) a bundle that was read back whole
@@ -49,6 +52,7 @@ struct EvaluateOptions {
   std::filesystem::path cache;        // of baseline and reference bundles
   std::filesystem::path keep_bundle;  // where the submission's bundle goes; empty: nowhere
   bool eager = false;                 // stop after an uncaptured run: nothing is checked or timed
+  const Sandbox* sandbox = nullptr;   // for the submission's code
   ReplayOptions replay;
 };
 

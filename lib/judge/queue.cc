@@ -114,6 +114,7 @@ Evaluation judge_one(const Driver& driver, const Challenge& challenge, const Que
   evaluate_options.cache = options.cache;
   evaluate_options.keep_bundle = folder.folder() / "bundle.kjb";
   evaluate_options.replay = options.replay;
+  evaluate_options.sandbox = options.sandbox;
   Evaluation evaluation;
   for (int attempt = 1; attempt <= options.attempts; ++attempt) {
     evaluation = evaluate(driver, challenge, evaluate_options, progress);

@@ -17,7 +17,8 @@ struct QueueOptions {
   std::filesystem::path from;  // a folder of submissions to put into the queue first; may be empty
   std::filesystem::path cache;
   ReplayOptions replay;
-  int attempts = 3;  // at a submission that ends in judge_error
+  const Sandbox* sandbox = nullptr;  // null: submissions run as the user
+  int attempts = 3;                  // at a submission that ends in judge_error
 };
 
 struct JudgedSubmission {

@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 
+#include "replay/confine.h"
 #include "replay/rebuild.h"
 #include "replay/replay.h"
 #include "replay/timed_launch.h"
@@ -102,7 +103,9 @@ void Replayer::set_up() {
   step("setup");
 
   const auto device = static_cast<int>(setup_.device);
-  driver_ = &Driver::open(static_cast<DriverKind>(setup_.driver));
+  const auto kind = static_cast<DriverKind>(setup_.driver);
+  close_files(kind);
+  driver_ = &Driver::open(kind);
   bundle_ = std::make_unique<BundleReader>(message.fds[0].get(), "bundle");
   device_ = std::make_unique<DeviceSide>(*driver_, device);
   eviction_memory_ = DeviceMemory::import(*driver_, message.fds[1], setup_.eviction_bytes);
@@ -120,6 +123,7 @@ void Replayer::set_up() {
   }
   KJ_CHECK(expect<Build>(message).memories == shared.size());
   step("build");
+  close_calls(kind);
 
   stage_ = Stage::rebuild;
   rebuild_ = std::make_unique<Rebuild>(*device_, bundle_->bundle(), shared);
@@ -129,6 +133,7 @@ void Replayer::set_up() {
   transfer_ = Mapping(*driver_, device, transfer_memory_, Access::read_write);
   launch_ = std::make_unique<TimedLaunch>(*driver_, device_->kernels, device_->stream.get(),
                                           setup_.block_timeout_ns);
+  close_loading(kind);
   step("built");
   send(Built{static_cast<std::uint32_t>(bundle_->bundle().shapes.size())});
 }

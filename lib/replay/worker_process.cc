@@ -77,7 +77,7 @@ Worker::Worker(const WorkerStart& start, const SupervisorDevice& side, Channel::
         // Loaded behind the block kernel, a kernel would wait for it for ever.
         options.environment["CUDA_MODULE_LOADING"] = "EAGER";
         options.environment["KJUDGE_HOST_PROCESS"] = cat("worker-", name(start.arm));
-        options.descriptors = {{ends[1].get(), 3}};
+        options.descriptors = {{2, 1}, {ends[1].get(), 3}};  // stdout is for results
         channel_ = Channel(std::move(ends[0]), std::move(idle));
         return Child(options);
       }()) {

@@ -8,7 +8,7 @@ import json
 import os
 
 def prepare(ctx):
-    folder = os.path.dirname(os.getcwd())
+    folder = os.path.join(os.path.dirname(os.getcwd()), "made")
     with open(os.path.join(folder, "bundle.kjb"), "wb") as file:
         file.write(b"KJUDGE" + bytes(1 << 16))
     with open(os.path.join(folder, "status.json"), "w") as file:

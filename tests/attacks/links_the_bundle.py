@@ -8,7 +8,7 @@ import json
 import os
 
 def prepare(ctx):
-    folder = os.path.dirname(os.getcwd())
+    folder = os.path.join(os.path.dirname(os.getcwd()), "made")
     os.symlink("/etc/passwd", os.path.join(folder, "bundle.kjb"))
     with open(os.path.join(folder, "status.json"), "w") as file:
         json.dump({"format": "kjudge-capture-status/1", "verdict": "accepted"}, file)

@@ -141,6 +141,12 @@ class Case(unittest.TestCase):
         out, _ = self.run_kjudge("selftest", *arguments, "--json", status=status, **environment)
         return json.loads(out)
 
+    def sandbox_missing(self):
+        """Why there can be no sandbox here; empty where there can."""
+        out, _ = self.run_kjudge("doctor", "--json", status=None)
+        finding = {f["name"]: f for f in json.loads(out)["findings"]}["sandbox"]
+        return "" if finding["state"] == "ok" else finding["found"]
+
     def assert_nothing_left(self):
         """No process, no temporary file, no shared memory of the runs of this test."""
         deadline = time.monotonic() + 5

@@ -34,13 +34,6 @@ class ExitCodes(_kjudge.Case):
                 self.assertEqual(out, "")
                 self.assertTrue(err.startswith("kjudge: usage: "), err)
 
-    def test_judge_asks_for_unsafe(self):
-        os.mkdir(self.path("from"))
-        _, err = self.run_kjudge("judge", "results", "--from", "from", status=2)
-        self.assertIn("--unsafe", err)
-        self.assertIn("sandbox", err)
-        self.assertFalse(os.path.exists(self.path("results")))
-
     def test_malformed_files(self):
         self.write("result.json", "{")
         self.write("bundle.kjb", "not a bundle")

@@ -22,7 +22,7 @@ class KilledProcesses(_kjudge.Case):
                 "    if calls[0] == %d:\n        die()\n    right(s, i, o)\n" % call)
         steps["export"] = _kjudge.RIGHT + KILL + (
             "import sys, threading, time\n\n\ndef watch():\n"
-            "    folder = os.path.dirname(os.getcwd())\n"
+            "    folder = os.path.dirname(os.getcwd()) + '/made'\n"
             "    while not any('.kjb' in name for name in os.listdir(folder)):\n        pass\n"
             "    die()\n\n\nthreading.Thread(target=watch, daemon=True).start()\n")
         for step, source in steps.items():
