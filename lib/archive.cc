@@ -70,6 +70,9 @@ class Unpacking {
     // Both, and not archive_read_support_format_zip, which brings more with it.
     archive_read_support_format_zip_streamable(reader);
     archive_read_support_format_zip_seekable(reader);
+    // To the end of the file, where zstd has its checksum; and nothing may follow a tar.
+    KJ_CHECK(archive_read_set_format_option(reader, "tar", "read_concatenated_archives", "1") ==
+             ARCHIVE_OK);
     if (archive_read_open_filename(reader, from.c_str(), 1 << 16) != ARCHIVE_OK) damaged();
   }
 
@@ -266,8 +269,12 @@ std::string make_archive(std::vector<ArchiveFile> files) {
   }
   tar.resize(tar.size() + 1024);
   std::string packed(ZSTD_compressBound(tar.size()), '\0');
+  const std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> zstd(ZSTD_createCCtx(),
+                                                                  &ZSTD_freeCCtx);
+  ZSTD_CCtx_setParameter(zstd.get(), ZSTD_c_compressionLevel, kZstdLevel);
+  ZSTD_CCtx_setParameter(zstd.get(), ZSTD_c_checksumFlag, 1);
   const std::size_t size =
-      ZSTD_compress(packed.data(), packed.size(), tar.data(), tar.size(), kZstdLevel);
+      ZSTD_compress2(zstd.get(), packed.data(), packed.size(), tar.data(), tar.size());
   KJ_CHECK(ZSTD_isError(size) == 0);
   packed.resize(size);
   return packed;

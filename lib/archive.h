@@ -40,7 +40,7 @@ struct ArchiveFile {
 };
 
 // The bytes of a tar.zst: sorted by name, times and owners 0, modes 0644 or 0755, zstd at one level
-// in one thread. The same files give the same bytes (with the same libzstd). Fault::usage for a
+// in one thread with a checksum. The same files give the same bytes (with the same libzstd). Fault::usage for a
 // name that tar has no room for (100 bytes, or 255 where a '/' stands in the right place).
 std::string make_archive(std::vector<ArchiveFile> files);
 

@@ -215,6 +215,34 @@ TEST_CASE("archive: damaged, cut, empty and other files") {
   CHECK(unpacked(folder, wrong_sum, "a.tar").starts_with("damaged, or no tar"));
 }
 
+TEST_CASE("archive: no cut and no changed byte of a package gives other files") {
+  const TempDir folder;
+  const std::string good = make_archive(
+      {{"p/TASK.md", "write\n"}, {"p/bin/kjudge", "\x7f" "ELF, a program", true}, {"p/a", ""}});
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    CAPTURE(size);
+    CHECK(unpacked(folder, good.substr(0, size), "p.tar.zst") != "");
+  }
+  std::string changed = good;
+  int refused = 0;
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    for (const char flip : {'\x01', '\x10', '\x80', '\xff'}) {
+      CAPTURE(at);
+      changed[at] = static_cast<char>(good[at] ^ flip);
+      if (unpacked(folder, changed, "p.tar.zst") != "") {
+        ++refused;
+      } else {  // a bit that zstd has no use for
+        CHECK(read_file(folder.path() / "to/p/TASK.md") == "write\n");
+        CHECK(read_file(folder.path() / "to/p/bin/kjudge") == "\x7f" "ELF, a program");
+        CHECK(read_file(folder.path() / "to/p/a") == "");
+      }
+    }
+    changed[at] = good[at];
+  }
+  CHECK(refused > 3 * static_cast<int>(good.size()));
+  CHECK(unpacked(folder, good + "more", "p.tar.zst") != "");
+}
+
 TEST_CASE("archive: what is there is not written into") {
   const TempDir folder;
   write_file_atomically(folder.path() / "a.tar", tar({{"a"}}));

@@ -351,7 +351,7 @@ class Sandbox(_kjudge.Case):
         if shutil.disk_usage(self.folder).free < 10 << 30:
             self.skipTest("not tried, less than 10 GiB free in " + self.folder)
         shutil.rmtree(self.challenge)
-        self.small_challenge(limits={"memory_bytes": 256 << 20})
+        self.small_challenge(limits={"bundle_bytes": 256 << 20})
         filling = self.write("fills.py", FILLS + _kjudge.RIGHT)
         result = self.capture(filling, "--sandbox", status=1)
         self.assertEqual(result["verdict"], "refused", result["log"])
