@@ -15,6 +15,7 @@
 #include "judge/device_lock.h"
 #include "judge/interrupt.h"
 #include "judge/pipeline.h"
+#include "judge/sandbox.h"
 #include "judge/version.h"
 #include "sha256.h"
 #include "store/random.h"
@@ -198,6 +199,7 @@ Evaluation evaluate(const Driver& driver, const Challenge& whole, const Evaluate
     capture_options.device = replay.device;
     capture_options.eager = options.eager;
     capture_options.sandbox = options.sandbox;
+    if (options.sandbox != nullptr) evaluation.sandbox = options.sandbox->describe();
 
     // Before the contestant's code runs, which could change them in the cache.
     std::optional<BundleReader> reference, baseline;

@@ -202,7 +202,8 @@ std::string evaluation_page(const Evaluation& evaluation) {
        {"started", evaluation.started},
        {"method", cat(evaluation.method, ", kjudge ", evaluation.kjudge_version)},
        {"evaluation", evaluation.id},
-       {"files", evaluation.submission_sha256}});
+       {"files", evaluation.submission_sha256},
+       {"sandbox", evaluation.sandbox.empty() ? "not told" : printable(evaluation.sandbox)}});
   text += cat("\n", evaluation_table(evaluation));
   for (const ShapeFacts& shape : evaluation.shapes) {
     if (shape.failure) text += cat("  ", shape.name, ": ", failure_text(*shape.failure), "\n");

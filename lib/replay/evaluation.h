@@ -103,6 +103,7 @@ struct Evaluation {
   std::string device;  // name, with UUID for a GPU
   std::string arch;
   std::string node;
+  std::string sandbox;  // where the submission's code ran; empty: without one
   std::string trust;    // "device"; "process" for the host driver, whose kernels are host code
   std::string started;  // UTC, RFC 3339
   CacheMode cache = CacheMode::cold;

@@ -205,6 +205,8 @@ const FieldTable<Evaluation>& result_table() {
                 word_kind<std::string>({{"device", "device"}, {"process", "process"}, {"", ""}}),
                 "\"process\" where kernels are host code of their worker, whose times are "
                 "believed only among friends"),
+       optional("sandbox", &E::sandbox, line_kind(0, 200),
+                "where the submission's code ran; absent where it ran without a sandbox"),
        required("started", &E::started,
                 matching_kind("a time such as \"2025-01-31T12:00:00Z\", or \"\"",
                               "([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"

@@ -347,6 +347,14 @@ class Sandbox(_kjudge.Case):
         self.assertRegex(result["log"], r"FORKS [1-4]\d{3} Resource temporarily unavailable")
         self.assertEqual(self.processes(), [])
 
+    def test_result_tells_of_it(self):
+        self.write("from/right.py", _kjudge.RIGHT)
+        self.run_kjudge("judge", "results", "--from", "from", "--challenge", self.challenge)
+        out, _ = self.run_kjudge("show", "1", "--results", "results", "--json")
+        self.assertIn("bubblewrap ", json.loads(out)["sandbox"])
+        out, _ = self.run_kjudge("show", "1", "--results", "results")
+        self.assertRegex(out, r"(?m)^sandbox +bubblewrap ")
+
     def test_full_disk(self):
         if shutil.disk_usage(self.folder).free < 10 << 30:
             self.skipTest("not tried, less than 10 GiB free in " + self.folder)
