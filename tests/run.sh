@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 . examples/install.sh
 
 require_toolkit
-install_needed $build_packages clang libclang-rt-14-dev mandoc python3-jsonschema
+install_needed $build_packages clang libclang-rt-14-dev mandoc python3-jsonschema zstd
 
 cmake --preset dev >/dev/null
 cmake --build build-dev -- -k 0
