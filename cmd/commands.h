@@ -17,6 +17,7 @@ void add_show(CLI::App& app, int& status);
 void add_dump(CLI::App& app, int& status);
 void add_doctor(CLI::App& app, int& status);
 void add_pack(CLI::App& app, int& status);
+void add_pages(CLI::App& app, int& status);
 void add_profile(CLI::App& app, int& status);
 void add_replay_once(CLI::App& app, int& status);
 void add_worker(CLI::App& app, int& status);

@@ -8,6 +8,7 @@
 
 #include "error.h"
 #include "file.h"
+#include "json_faults.h"
 
 using namespace kjudge;
 namespace fs = std::filesystem;
@@ -207,4 +208,14 @@ TEST_CASE("ncu is looked for in PATH and CUDA_HOME, and missed with words on wha
     }
   }
   ::setenv("PATH", path.c_str(), 1);
+}
+
+TEST_CASE("a profile is read back, and every fault in one names its field") {
+  const std::string text =
+      read_file(fs::path(KJUDGE_TEST_FOLDER) / "golden/profile-v1/profile.json");
+  CHECK(profile_to_json(profile_from_json(text, "golden")) == text);
+  const int tried = json_faults::try_every_fault(
+      parse_json(text, "right", Fault::bug), profile_json_format().schema,
+      [](const std::string& faulty) { profile_from_json(faulty, "p.json"); }, {.file = "p.json"});
+  CHECK(tried > 50);
 }

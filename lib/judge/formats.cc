@@ -4,6 +4,7 @@
 #include "challenge/challenge_format.h"
 #include "challenge/package.h"
 #include "judge/capture_protocol.h"
+#include "judge/profile.h"
 #include "score/result_json.h"
 #include "store/results.h"
 
@@ -11,7 +12,7 @@ namespace kjudge {
 
 std::vector<JsonFormat> json_formats() {
   return {json_format(challenge_table()), json_format(package_table()), result_json_format(),
-          submission_json_format(), capture_status_json_format()};
+          submission_json_format(),       capture_status_json_format(), profile_json_format()};
 }
 
 }  // namespace kjudge

@@ -12,9 +12,6 @@
 #include "judge/report.h"
 #include "process.h"
 
-// Versions of the format
-//   1  the first
-
 namespace kjudge {
 namespace {
 
@@ -128,8 +125,6 @@ std::string duration(const KernelProfile& kernel) {
   }
   return "-";
 }
-
-Json string_json(const std::string& text) { return Json{text}; }
 
 }  // namespace
 
@@ -247,32 +242,6 @@ Profile run_ncu(const NcuRun& run, const std::function<void()>& tick) {
   if (profile.kernels.empty()) fail("ncu saw no kernel", talk);
   if (!run.report.empty()) write_file_atomically(run.report, read_file(report, kNcuOutput));
   return profile;
-}
-
-std::string profile_to_json(const Profile& profile) {
-  Json::List kernels;
-  for (const KernelProfile& kernel : profile.kernels) {
-    Json::List metrics;
-    for (const Metric& metric : kernel.metrics) {
-      metrics.push_back(Json{Json::Object{{"name", string_json(metric.name)},
-                                          {"unit", string_json(metric.unit)},
-                                          {"value", metric.value}}});
-    }
-    kernels.push_back(Json{Json::Object{{"name", string_json(kernel.name)},
-                                        {"grid", string_json(kernel.grid)},
-                                        {"block", string_json(kernel.block)},
-                                        {"metrics", Json{std::move(metrics)}}}});
-  }
-  return print_json(Json{Json::Object{{"format", string_json("kjudge-profile/1")},
-                                      {"kjudge_version", string_json(profile.kjudge_version)},
-                                      {"challenge", string_json(profile.challenge)},
-                                      {"shape", string_json(profile.shape)},
-                                      {"submission", string_json(profile.submission)},
-                                      {"device", string_json(profile.device)},
-                                      {"driver", string_json(profile.driver)},
-                                      {"ncu", string_json(profile.ncu)},
-                                      {"set", string_json(profile.set)},
-                                      {"kernels", Json{std::move(kernels)}}}});
 }
 
 std::string profile_table(const Profile& profile) {

@@ -45,6 +45,10 @@ Profile run_ncu(const NcuRun& run, const std::function<void()>& tick = {});
 
 // "kjudge-profile/1".
 std::string profile_to_json(const Profile& profile);
+// Fault::malformed with the file and the path of the field.
+Profile profile_from_json(const std::string& text, const std::filesystem::path& path);
+JsonFormat profile_json_format();
+
 // A row for each kernel: duration, and how busy multiprocessors and memory were.
 std::string profile_table(const Profile& profile);
 

@@ -119,7 +119,8 @@ class Manual(_kjudge.Case):
         here = ["--challenge", "challenge"]
         for arguments in (["judge", "results", "--from", "handed_in", "--unsafe"] + here,
                           ["capture", "submission.py", "-o", "bundle.kjb"] + here,
-                          ["rank", "results"], ["score", "results"], ["doctor"]):
+                          ["rank", "results"], ["score", "results"], ["doctor"],
+                          ["pages", "results", "-o", "pages"]):
             with self.subTest(command=arguments[0]):
                 out, _ = self.run_kjudge(*arguments, "--json", status=None)
                 document = json.loads(out)

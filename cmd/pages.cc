@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <iostream>
+#include <optional>
+
+#include "challenge/challenge.h"
+#include "error.h"
+#include "judge/report.h"
+#include "options.h"
+#include "web/write_site.h"
+
+namespace kjudge {
+namespace {
+
+struct PagesOptions {
+  bool json = false;
+  std::string results, output, challenge;
+};
+
+int pages_command(const PagesOptions& options) {
+  const ResultsDirectory results(options.results);
+  std::optional<Challenge> challenge;
+  if (!options.challenge.empty()) challenge = read_challenge(options.challenge);
+  int skipped = 0;
+  const auto report = [&](const std::string& line) {
+    ++skipped;
+    std::cerr << "kjudge: " << printable(line) << "\n";
+  };
+  const Site site = read_site(results, std::move(challenge), report);
+  const WrittenSite written = write_site(site, options.output, report);
+  if (options.json) {
+    std::cout << print_json(Json{Json::Object{{"format", Json{std::string("kjudge-pages/1")}},
+                                              {"pages", Json{std::int64_t{written.pages}}},
+                                              {"written", Json{std::int64_t{written.written}}},
+                                              {"removed", Json{std::int64_t{written.removed}}},
+                                              {"skipped", Json{std::int64_t{skipped}}}}});
+  } else {
+    std::cout << options.output << ": " << written.pages << " files, " << written.written
+              << " of them new or changed, " << written.removed << " removed\n";
+  }
+  return exit_done;
+}
+
+}  // namespace
+
+void add_pages(CLI::App& app, int& status) {
+  CLI::App* command = nullptr;
+  const auto options = add_command<PagesOptions>(
+      app, "pages", "Write a results directory as pages for browsers", command);
+  command->add_option("results", options->results, "Results directory")
+      ->type_name("FOLDER")
+      ->required()
+      ->envname("KJUDGE_RESULTS");
+  command->add_option("-o,--output", options->output, "Write the pages there; made if need be")
+      ->type_name("FOLDER")
+      ->required();
+  command
+      ->add_option("--challenge", options->challenge,
+                   "The challenge: its task, shapes, checks and a leaderboard for each dtype")
+      ->check(CLI::ExistingDirectory);
+  command->callback([=, &status] { status = pages_command(*options); });
+}
+
+}  // namespace kjudge

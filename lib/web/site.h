@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "challenge/challenge.h"
+#include "judge/profile.h"
+#include "score/score.h"
+#include "store/results.h"
+#include "web/address.h"
+
+namespace kjudge {
+
+// What the pages of a site are made from.
+
+// A submission that waits or is being judged. Whoever judges says so; see running_page().
+struct RunningEvaluation {
+  enum class Step { queued, building, capturing, replaying };
+  Step step = Step::queued;
+  int ahead = 0;                    // submissions before it, while it is queued
+  std::string shape;                // the one that is replayed now
+  int shapes_done = 0, shapes = 0;  // timed ones and tests
+  std::string updated;              // UTC, RFC 3339; empty: not known
+};
+
+// One evaluation without its times and log: these are read again for its own page.
+struct EvaluationSummary {
+  int number = 1;    // of its submission's
+  Evaluation facts;  // shapes without rounds; no log
+  Score score;       // of all shapes
+  // One for each dtype of the challenge, if it has several that this arch runs.
+  std::vector<std::pair<std::string, Score>> dtype_scores;
+  std::string kernels;  // the same for the same kernels; empty where there is no bundle
+  std::vector<std::string> profiled;  // shapes
+};
+
+struct SubmissionSummary {
+  StoredSubmission stored;
+  std::vector<EvaluationSummary> evaluations;  // ascending by number
+  // The evaluation that comes next, if one does.
+  std::optional<RunningEvaluation> running;
+  int next_number() const { return stored.evaluations.empty() ? 1 : stored.evaluations.back() + 1; }
+};
+
+struct Site {
+  std::optional<Challenge> challenge;
+  std::vector<SubmissionSummary> submissions;  // ascending by number
+};
+
+using ReportLine = std::function<void(const std::string&)>;
+
+// All that is read from a results directory is read here. What cannot be read is left out, with a
+// line to `report`.
+Site read_site(const ResultsDirectory& results, std::optional<Challenge> challenge,
+               const ReportLine& report);
+// Faults as result_from_json.
+Evaluation read_evaluation(const StoredSubmission& submission, int number);
+// profile.json and profile-*.json beside the result; by shape, the last of each.
+std::vector<Profile> read_profiles(const StoredSubmission& submission, int number,
+                                   const ReportLine& report);
+
+// Evaluations that compare: of the same state of a challenge, arch and method; `dtype` empty is all
+// of its shapes.
+struct Variant {
+  std::string challenge;
+  int version = 1;
+  std::string sha256, arch;
+  int method = kMethod;
+  std::string dtype;
+  auto operator<=>(const Variant&) const = default;
+};
+std::string variant_name(const Variant& variant);  // "sm_90, float32"
+
+struct LeaderboardRow {
+  RankedEntry ranked;
+  EvaluationKey key;
+  const SubmissionSummary* submission = nullptr;
+  const EvaluationSummary* evaluation = nullptr;
+};
+// A ranked evaluation at the time it began.
+struct HistoryPoint {
+  double time_s = 0;  // since 1970
+  double speedup = 0;
+  EvaluationKey key;
+  std::string run;
+};
+struct Leaderboard {
+  Variant variant;
+  std::string address;                 // leaderboard/softmax-1-sm_90.html
+  std::vector<LeaderboardRow> rows;    // best first
+  std::vector<LeaderboardRow> others;  // runs without a score: the newest evaluation of each
+  std::vector<HistoryPoint> history;   // ascending by time
+};
+// Of the newest evaluation of each submission, as `kjudge rank` does. The variant of the newest
+// evaluation of all comes first. Points into `site`.
+std::vector<Leaderboard> make_leaderboards(const Site& site);
+
+// Seconds since 1970 of "2025-01-31T12:00:00Z"; nullopt for what is no such time.
+std::optional<double> seconds_of(const std::string& time);
+
+}  // namespace kjudge

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+#include "web/site.h"
+
+namespace kjudge {
+
+struct WrittenSite {
+  int pages = 0;    // there are now, with their tables
+  int written = 0;  // new or changed; what is unchanged is left as it is
+  int removed = 0;  // that an earlier run wrote and that belong to nothing now
+};
+
+// Writes the pages of `site` into `output`, made if need be, each atomically and none before what
+// it links to. A file .kjudge-pages lists them; other files of `output` stay. What cannot be read
+// is left out, with a line to `report`. Fault::host when a page cannot be written.
+WrittenSite write_site(const Site& site, const std::filesystem::path& output,
+                       const ReportLine& report);
+
+}  // namespace kjudge
