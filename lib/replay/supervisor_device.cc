@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "challenge/generators.h"
+
 namespace kjudge {
 namespace {
 
@@ -240,17 +242,15 @@ void SupervisorDevice::fill(std::size_t shape, const std::vector<Generator>& gen
                             const KeyOf& key_of) {
   const auto& specs = shapes_[shape]->inputs;
   KJ_CHECK(generators.size() == specs.size());
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    FillParams params{};
+  for (const std::size_t i : fill_order(generators)) {
+    const Generator& generator = generators[i];
+    FillParams params = fill_params(generator, specs[i].tensor);
     params.address = inputs_[shape][i].buffer.mapping.address();
-    params.count = generators[i].kind == fill_bits
-                       ? inputs_[shape][i].size_bytes
-                       : static_cast<std::uint64_t>(element_count(specs[i].tensor.dims));
-    params.key = key_of(specs[i].tensor.name);
-    params.a = generators[i].a;
-    params.b = generators[i].b;
-    params.kind = generators[i].kind;
-    params.dtype = static_cast<std::uint32_t>(specs[i].tensor.dtype);
+    params.key = key_of(generator.key_of.empty() ? specs[i].tensor.name : generator.key_of);
+    for (std::size_t j = 0; j < specs.size(); ++j) {
+      if (specs[j].tensor.name != generator.source) continue;
+      params.source = inputs_[shape][j].buffer.mapping.address();
+    }
     side_.kernels.fill(side_.stream.get(), params);
   }
   const auto sums = digests(shape);
