@@ -116,12 +116,17 @@ Evaluation judge_one(const Driver& driver, const Challenge& challenge, const Que
   evaluate_options.replay = options.replay;
   evaluate_options.sandbox = options.sandbox;
   Evaluation evaluation;
+  ReplaySecret secret;
   for (int attempt = 1; attempt <= options.attempts; ++attempt) {
+    secret = draw_replay_secret();
+    evaluate_options.replay.evaluation = secret.evaluation;
+    evaluate_options.replay.secret = secret.secret;
+    evaluate_options.replay.order_seed = secret.order_seed;
     evaluation = evaluate(driver, challenge, evaluate_options, progress);
     if (evaluation.verdict != Verdict::judge_error) break;
   }
   evaluation.submission = submission.identity.name;
-  folder.commit(submission, evaluation);
+  folder.commit(submission, evaluation, secret);
   return evaluation;
 }
 

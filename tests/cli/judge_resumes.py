@@ -52,7 +52,7 @@ class JudgeResumes(_kjudge.Case):
                           (4, "dan", "runtime_error")])
         self.assertEqual(self.verdicts(), self.FOUR)
         evaluation = self.path("results/submissions/1/evaluations/1")
-        self.assertEqual(sorted(os.listdir(evaluation)), ["bundle.kjb", "log.txt", "result.json"])
+        self.assertEqual(sorted(os.listdir(evaluation)), ["bundle.kjb", "log.txt", "result.json", "secret.json"])
         self.assertEqual(sorted(os.listdir(self.path("results/submissions/4/files"))),
                          ["notes.txt", "submission.py"])
         before = os.stat(evaluation).st_mtime_ns
