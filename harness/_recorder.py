@@ -36,6 +36,7 @@ _SIGNATURES = {
     "open_shape": [c_char_p],
     "tensor": [c_char_p, c_char_p, c_char_p, POINTER(c_int64), c_uint32, POINTER(c_uint64)],
     "fill": [c_char_p, POINTER(_Generator)],
+    "load": [c_char_p, c_char_p],
     "returned": [c_char_p, c_uint64],
     "begin_capture": [c_void_p],
     "end_capture": [c_void_p],
@@ -83,6 +84,9 @@ class Recorder:
         words = {key: value.encode() if isinstance(value, str) else value
                  for key, value in generator.items()}
         self._call("fill", name.encode(), byref(_Generator(**words)))
+
+    def load(self, name, path):
+        self._call("load", name.encode(), path.encode())
 
     def returned(self, name, address):
         self._call("returned", name.encode(), address)

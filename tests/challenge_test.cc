@@ -325,13 +325,15 @@ std::string with_every_generator() {
        "generator": {"kind": "quantised", "block": 16, "power_of_two": true, "mean": 0.125,
                      "deviation": 2}},
       {"name": "weight_scale", "dtype": "float16", "shape": [4, 2],
-       "generator": {"kind": "scales", "of": "weight"}})");
+       "generator": {"kind": "scales", "of": "weight"}},
+      {"name": "own", "dtype": "int64", "shape": [3], "generator": {"kind": "python"}})");
 }
 
 }  // namespace
 
 TEST_CASE("every field of challenge.json refuses every wrong kind, and names itself") {
   const Folder folder;
+  folder.file("inputs.py", "");
   const Json right = parse_json(with_every_generator(), "kFull", Fault::bug);
   const int tried =
       json_faults::try_every_fault(right, challenge_table().schema(),
@@ -438,7 +440,7 @@ TEST_CASE("generators make values that the input can hold") {
         "challenge.json: tensors.inputs[1].generator.kind: expected \"normal\", \"uniform\", "
         "\"integers\", \"constant\", \"bernoulli\", \"permutation\", \"block_table\", "
         "\"one_hot\", \"power_law\", \"lengths\", \"offsets\", \"sorted\", \"low_rank\", "
-        "\"quantised\" or \"scales\", found \"poisson\"");
+        "\"quantised\", \"scales\" or \"python\", found \"poisson\"");
   CHECK(error_with(",\n       \"generator\": {\"kind\": \"integers\", \"low\": 0, \"high\": 9}", "")
             .starts_with("challenge.json: tensors.inputs[1].generator: an input of int32 needs a "
                          "generator, such as {"));

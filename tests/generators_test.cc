@@ -29,6 +29,7 @@ class Folder {
       "outputs": [{"name": "y", "dtype": "int32", "shape": [1]}]},
       "shapes": [{"arch": "x86_64", "dtype": "float32", "dims": {"rows": 6, "columns": 4}}]})");
   }
+  fs::path path() const { return directory_.path(); }
   Shape read() const { return read_challenge(directory_.path()).shapes.front(); }
   // The message after the file's name.
   std::string error() const {
@@ -61,7 +62,7 @@ Generator only(std::string_view dtype, std::string_view shape, std::string_view 
 }  // namespace
 
 TEST_CASE("every word of a generator in the format is the one that the recorder is told") {
-  CHECK(kFillWords.size() == 15);
+  CHECK(kFillWords.size() == 16);
   for (const auto& [word, kind] : kFillWords) {
     CHECK(name(kind) == word);
     CHECK(parse_fill_kind(word) == kind);
@@ -318,6 +319,25 @@ TEST_CASE("quantised and scales") {
             .error()
             .starts_with("tensors.inputs[1].generator: makes values outside of the range for "
                          "float8_e4m3"));
+}
+
+TEST_CASE("python") {
+  const Folder folder(cat(input("x", "int64", "7", R"("python")"), ",",
+                          input("y0", "float4_e2m1", "6", R"("constant", "value": 1)")));
+  CHECK(folder.error() == cat((folder.path() / "inputs.py").string(),
+                              ": no such file; it makes the inputs whose generator is \"python\""));
+  std::ofstream(folder.path() / "inputs.py") << "";
+  const Shape shape = folder.read();
+  CHECK(shape.regimes[0].generators[0].kind == fill_python);
+  CHECK(uses_python(shape.regimes[0]));
+  CHECK(fill_order(shape.regimes[0].generators) == std::vector<std::size_t>{1});
+  const Folder table(
+      cat(input("x", "int32", "2, 4",
+                R"("block_table", "blocks": 24, "block_size": 16, "lengths": "len")"),
+          ",", input("len", "int32", "2", R"("python")")));
+  CHECK(table.error() ==
+        "tensors.inputs[0].generator.lengths: len holds no lengths that are there "
+        "before inputs.py runs");
 }
 
 TEST_CASE("a regime's generator is held to the inputs that it names") {

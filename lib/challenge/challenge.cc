@@ -341,6 +341,16 @@ Challenge read_challenge(const fs::path& folder) {
   };
   require("challenge.json");
   for (const RequiredFile& file_needed : kRequiredFiles) require(file_needed.name);
+  const bool python =
+      std::any_of(challenge.shapes.begin(), challenge.shapes.end(), [](const Shape& shape) {
+        return std::any_of(shape.regimes.begin(), shape.regimes.end(), uses_python);
+      });
+  if (python && !fs::is_regular_file(folder / "inputs.py")) {
+    throw Error(Fault::package, cat((folder / "inputs.py").string(),
+                                    ": no such file; it makes the inputs whose generator is "
+                                    "\"python\""));
+  }
+  if (python) require("inputs.py");
   challenge.sha256 = files_sha256(folder, files);
   return challenge;
 }

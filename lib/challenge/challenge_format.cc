@@ -145,7 +145,8 @@ Kind<GeneratorFile> generator_kind() {
                mean, deviation})},
        {"scales", fill_scales,
         Table({required("of", &File::of, variable_kind(),
-                        "an input whose generator is \"quantised\"")})}});
+                        "an input whose generator is \"quantised\"")})},
+       {"python", fill_python, Table({})}});
 }
 
 // A field of CheckFile::check in the place of one of CheckFile itself.

@@ -226,6 +226,8 @@ class GeneratorResolver {
       case fill_scales:
         scales(input, file, made);
         break;
+      case fill_python:
+        break;  // whatever inputs.py makes
       case fill_bits:
         throw Error(Fault::bug, "a generator of no kind that a challenge may name");
     }
@@ -258,6 +260,9 @@ class GeneratorResolver {
     made.b = as_double(dim(input, "block_size", *file.block_size));
     const std::size_t source = other(input, "lengths", *file.lengths);
     const std::string at = placed_[input].at + ".lengths";
+    if (files_[source].kind == fill_python) {
+      fail(at, cat(tensor(source).name, " holds no lengths that are there before inputs.py runs"));
+    }
     if (is_floating(dtype(source)) || files_[source].kind == fill_block_table) {
       fail(at, cat(tensor(source).name, " holds no lengths"));
     }
@@ -419,10 +424,16 @@ FillParams fill_params(const Generator& generator, const TensorSpec& tensor) {
   return params;
 }
 
+bool uses_python(const Regime& regime) {
+  return std::any_of(regime.generators.begin(), regime.generators.end(),
+                     [](const Generator& generator) { return generator.kind == fill_python; });
+}
+
 std::vector<std::size_t> fill_order(const std::vector<Generator>& generators) {
   std::vector<std::size_t> order;
   for (const bool reads : {false, true}) {
     for (std::size_t i = 0; i < generators.size(); ++i) {
+      if (generators[i].kind == fill_python) continue;
       if (!generators[i].source.empty() == reads) order.push_back(i);
     }
   }

@@ -29,7 +29,10 @@ std::vector<Generator> resolve_generators(const Shape& shape, const std::string&
 // All but address, key, which is that of generator.key_of, and source.
 FillParams fill_params(const Generator& generator, const TensorSpec& tensor);
 
-// The order in which to fill: those that read another input after all others.
+// Whether inputs.py has a part in a regime.
+bool uses_python(const Regime& regime);
+
+// The order in which to fill by kernels: those that read another input after all others.
 std::vector<std::size_t> fill_order(const std::vector<Generator>& generators);
 
 }  // namespace kjudge

@@ -11,7 +11,7 @@
 namespace kjudge {
 
 // What a challenge, and the request for a capture, call the kinds. fill_bits is for kjudge only.
-inline constexpr std::array<std::pair<std::string_view, FillKind>, 15> kFillWords = {{
+inline constexpr std::array<std::pair<std::string_view, FillKind>, 16> kFillWords = {{
     {"constant", fill_constant},
     {"uniform", fill_uniform},
     {"normal", fill_normal},
@@ -27,6 +27,7 @@ inline constexpr std::array<std::pair<std::string_view, FillKind>, 15> kFillWord
     {"low_rank", fill_low_rank},
     {"quantised", fill_quantised},
     {"scales", fill_scales},
+    {"python", fill_python},
 }};
 
 // Empty for fill_bits.

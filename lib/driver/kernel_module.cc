@@ -70,6 +70,7 @@ void KernelModule::launch(CUfunction function, unsigned blocks, unsigned threads
 }
 
 void KernelModule::fill(CUstream stream, const FillParams& params) const {
+  KJ_CHECK(params.kind != fill_python);
   if (params.count == 0) return;
   launch(params.kind < fill_bernoulli ? fill_ : fill_structured_,
          blocks_for(params.count, multiprocessors_, driver_.kind), kThreads, 0, stream, &params);

@@ -36,6 +36,7 @@ enum FillKind : uint32_t {
                         //   every element is normal with mean 0 and standard deviation b
   fill_quantised = 14,  // normal values (a, b), each `row` of them divided by their scale
   fill_scales = 15,     // the scales of a fill_quantised of dtype `other` and the same key
+  fill_python = 16,     // by no kernel: a challenge's inputs.py does it
 };
 
 struct FillParams {

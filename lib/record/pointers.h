@@ -13,10 +13,12 @@
 
 namespace kjudge {
 
-// Made-up values: params without address, key and source, which tensors of the same shape give.
+// Made-up values: params without address, key and source, which tensors of the same shape give; or
+// the bytes of a file.
 struct RecordedFill {
   FillParams params{};
   std::string key_of, source;  // empty: the tensor's own, none
+  std::string file;            // empty: params say what the values are
 };
 
 // One shape as it was captured.

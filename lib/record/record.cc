@@ -155,6 +155,10 @@ KJ_EXPORTED int kjudge_record_fill(const char* name, const kjudge_record_generat
   return guarded([&] { recording().fill(name, fill_of(*generator)); });
 }
 
+KJ_EXPORTED int kjudge_record_load(const char* name, const char* path) {
+  return guarded([&] { recording().fill(name, {{}, "", "", path}); });
+}
+
 KJ_EXPORTED int kjudge_record_returned(const char* name, uint64_t address) {
   return guarded([&] { recording().returned(name, address); });
 }

@@ -14,7 +14,7 @@
 //
 // Order of calls:
 //   begin, [contestant's import and prepare],
-//   for every shape: open_shape, tensor and fill for each argument, [eager calls],
+//   for every shape: open_shape, tensor and fill (or load) for each argument, [eager calls],
 //     begin_capture, [kernel_fn], end_capture, returned for each output that was returned,
 //   write.
 //
@@ -57,6 +57,9 @@ struct kjudge_record_generator {
 // shape, tensor), see lib/record/made_up.h. A tensor that others read is filled before them. The
 // values are made again before the recorder's own replay.
 int kjudge_record_fill(const char* name, const struct kjudge_record_generator* generator);
+
+// The same with the bytes of a file, all of the tensor's.
+int kjudge_record_load(const char* name, const char* path);
 
 // Output `name` of the open shape is where kernel_fn returned it, contiguous and of the type and
 // dims it was declared with. To be called after end_capture.

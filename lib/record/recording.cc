@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "elf_image.h"
+#include "file.h"
 #include "record/cupti.h"
 #include "record/device_code.h"
 #include "record/graph_copy.h"
@@ -143,6 +144,15 @@ void Recording::fill(std::string_view name, RecordedFill fill) {
 }
 
 void Recording::make_input(const RecordedShape& shape, const RecordedTensor& tensor) const {
+  if (!tensor.fill->file.empty()) {
+    const std::string bytes = read_file(tensor.fill->file, tensor_bytes(tensor));
+    if (bytes.size() != tensor_bytes(tensor)) {
+      throw Error(Fault::bug, cat(tensor.fill->file, ": ", bytes.size(), " bytes for input ",
+                                  tensor.spec.name));
+    }
+    KJ_DRIVER(driver_, cuMemcpyHtoD(tensor.address, bytes.data(), bytes.size()));
+    return;
+  }
   FillParams params = tensor.fill->params;
   params.address = tensor.address;
   params.count = static_cast<std::uint64_t>(element_count(tensor.spec.dims));
