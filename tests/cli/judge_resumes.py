@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import time
 
 import _kjudge
@@ -73,7 +74,6 @@ class JudgeResumes(_kjudge.Case):
         start = time.monotonic()
         self.run_kjudge(*self.arguments)
         whole = time.monotonic() - start
-        import shutil
         shutil.rmtree(self.path("results"))
         kills = 8
         for kill in range(kills):
@@ -132,20 +132,56 @@ class JudgeResumes(_kjudge.Case):
         self.assertEqual([line.split()[1] for line in out.splitlines()[1:]], ["ada"])
         self.assertNotIn("left out", err)
 
-    def test_results_are_of_one_challenge(self):
+    def test_several_challenges_in_one_directory(self):
         self.run_kjudge(*self.arguments)
         self.change_challenge(name="other")
-        self.write("from/eve.py", _kjudge.RIGHT)
-        _, err = self.run_kjudge(*self.arguments, status=2)
-        self.assertIn("these are results of challenge softmax, not of other", err)
-        self.assertEqual(self.verdicts(), self.ALL)
+        os.remove(self.path("from/dan/submission.py"))
+        _, err = self.run_kjudge(*self.arguments)
+        self.assertIn("3 ada: accepted", err)
+        self.assertEqual(self.verdicts(), {**self.ALL, 3: [("ada", "accepted")]})
+        for number, challenge in ((1, "softmax"), (3, "other")):
+            with open(self.path("results/submissions/%d/submission.json" % number)) as file:
+                self.assertEqual(json.load(file)["challenge"], challenge)
+        _, err = self.run_kjudge(*self.arguments)
+        self.assertIn("nothing was waiting", err)
 
     def test_python_that_is_missing_is_the_judges_fault(self):
         _, err = self.run_kjudge(*self.arguments, status=5, PATH=self.path("empty"))
         self.assertIn("python3 could not be started", err)
-        self.run_kjudge(*self.arguments)  # and so nobody's verdict
+        for _ in range(2):  # loudly until it is mended, and tried no more
+            _, err = self.run_kjudge(*self.arguments, status=5)
+            for label in ("1 ada", "2 dan"):
+                self.assertRegex(err, label + ": judge error after 3 attempts.*python3 could not be started"
+                                 ".*judge with --retry")
+        self.assertEqual([len(e) for _, e in sorted(self.verdicts().items())], [1, 1])
+        self.run_kjudge(*self.arguments, "--retry")  # and so nobody's verdict
         self.assertEqual([e[-1][1] for _, e in sorted(self.verdicts().items())],
                          ["accepted", "runtime_error"])
+        _, err = self.run_kjudge(*self.arguments, "--retry")
+        self.assertIn("nothing was waiting", err)
+
+    def test_the_same_files_have_the_first_result(self):
+        shutil.copy(self.path("from/ada.py"), self.write("from/zoe/submission.py", ""))
+        out, err = self.run_kjudge(*self.arguments, "--json")
+        self.assertIn("3 zoe: same files as 1: accepted", err)
+        self.assertEqual([(j["run"], j.get("same_as")) for j in json.loads(out)["judged"]],
+                         [("ada", None), ("dan", None), ("zoe", 1)])
+        for name in ("result.json", "log.txt", "bundle.kjb"):
+            with open(self.path("results/submissions/1/evaluations/1", name), "rb") as first, \
+                    open(self.path("results/submissions/3/evaluations/1", name), "rb") as second:
+                self.assertEqual(first.read(), second.read(), name)
+        out, _ = self.run_kjudge("rank", "results")
+        self.assertEqual([line.split()[1] for line in out.splitlines()[1:]], ["ada", "zoe"])
+
+    def test_watch_judges_what_comes_in(self):
+        watching = self.start(*self.arguments, "--watch")
+        self.wait_for(lambda: self.verdicts() == self.ALL, "verdicts")
+        path = self.write("eve.py", _kjudge.RIGHT + "# eve\n")
+        os.rename(path, self.path("from/eve.py"))
+        self.wait_for(lambda: self.verdicts().get(3) == [("eve", "accepted")], "third verdict")
+        _kjudge.interrupt(watching)
+        watching.communicate()
+        self.assertEqual(watching.returncode, 130)
 
     def test_names_that_are_no_names_are_left_out(self):
         self.write("from/two\nlines.py", _kjudge.RIGHT)
