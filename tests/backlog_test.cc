@@ -16,8 +16,8 @@ constexpr double kNoon = 1738324800;  // 2025-01-31T12:00:00Z
 IndexedSubmission received(int number, const std::string& run, const std::string& sha256,
                            const std::string& minute = "00") {
   IndexedSubmission submission;
-  submission.identity.number = number;
-  submission.identity.challenge = "softmax";
+  submission.number = number;
+  submission.challenge = "softmax";
   submission.identity.run = run;
   submission.identity.sha256 = sha256;
   submission.identity.received = cat("2025-01-31T12:", minute, ":00Z");
@@ -41,7 +41,7 @@ bool never(int) { return false; }
 std::vector<int> order(const std::vector<IndexedSubmission>& submissions) {
   std::vector<int> numbers;
   for (const Waiting& waiting : backlog(submissions, kTerms, never).waiting) {
-    numbers.push_back(waiting.submission->identity.number);
+    numbers.push_back(waiting.submission->number);
   }
   return numbers;
 }
@@ -76,8 +76,8 @@ TEST_CASE("who came while a run had its turn goes before its next one, who comes
 TEST_CASE("a submission waits for its own challenge only") {
   std::vector<IndexedSubmission> submissions = {received(1, "ada", "1"), received(2, "ben", "2"),
                                                 received(3, "cyd", "3")};
-  submissions[0].identity.challenge = "matmul";
-  submissions[1].identity.challenge = "";  // of version 1 of the layout, with nothing judged
+  submissions[0].challenge = "matmul";
+  submissions[1].challenge = "";  // of version 1 of the layout, with nothing judged
   CHECK(order(submissions) == std::vector{2, 3});
 }
 

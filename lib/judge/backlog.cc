@@ -27,7 +27,7 @@ const IndexedEvaluation* evaluation_on(const IndexedSubmission& submission, cons
     if (one.challenge_sha256 != terms.challenge_sha256) {
       throw Error(Fault::usage,
                   cat("challenge ", terms.challenge, " was changed since submission ",
-                      submission.identity.number, " was judged, and its version is still ",
+                      submission.number, " was judged, and its version is still ",
                       terms.challenge_version, "; raise the version, and all are judged again"));
     }
     if (one.arch == terms.arch && one.device_kind == terms.device_kind &&
@@ -47,14 +47,14 @@ Backlog backlog(const std::vector<IndexedSubmission>& submissions, const Terms& 
   Backlog found;
   for (const IndexedSubmission& submission : submissions) {
     const SubmissionIdentity& identity = submission.identity;
-    if (!identity.challenge.empty() && identity.challenge != terms.challenge) continue;
+    if (!submission.challenge.empty() && submission.challenge != terms.challenge) continue;
     double& turn = turns[identity.run];
     turn = std::max(turn, submission.claimed);
     if (submission.damaged) continue;
     const IndexedEvaluation* evaluation = evaluation_on(submission, terms);
     if (evaluation != nullptr && evaluation->verdict != Verdict::judge_error) {
       first.try_emplace(identity.sha256, Waiting{&submission, &submission, evaluation});
-    } else if (evaluation != nullptr && !again(identity.number)) {
+    } else if (evaluation != nullptr && !again(submission.number)) {
       found.judge_errors.push_back(&submission);
     } else {
       found.waiting.push_back({&submission});

@@ -70,6 +70,7 @@ class Queue {
       take_in_new();
       while (judge_next()) {
       }
+      index_.save();
       if (!options_.watch) break;
       wait();
     }
@@ -90,7 +91,10 @@ class Queue {
   void take_in_new() {
     if (options_.from.empty()) return;
     std::vector<SubmissionIdentity> present;
-    for (const IndexedSubmission& one : index_.refresh()) present.push_back(one.identity);
+    for (const IndexedSubmission& one : index_.refresh()) {
+      present.push_back(one.identity);
+      present.back().challenge = one.challenge;
+    }
     take_in(results_, challenge_, options_.from, present,
             [&](const std::string& text) { say(text); });
   }
@@ -109,7 +113,7 @@ class Queue {
     const Backlog now = look();
     done_.elsewhere = 0;
     for (const Waiting& waiting : now.waiting) {
-      StoredSubmission submission = results_.submission(waiting.submission->identity.number);
+      StoredSubmission submission = results_.submission(waiting.submission->number);
       auto claim = Claim::take(submission, options_.lease);
       if (!claim) {
         ++done_.elsewhere;
@@ -150,13 +154,13 @@ class Queue {
 
   void answer(StoredSubmission& submission, Claim& claim, const Waiting& waiting) {
     const fs::path first = results_.path() / "submissions" /
-                           std::to_string(waiting.answered_by->identity.number) / "evaluations" /
+                           std::to_string(waiting.answered_by->number) / "evaluations" /
                            std::to_string(waiting.answer->number);
     const fs::path bundle = first / "bundle.kjb";
     if (fs::exists(bundle)) fs::copy_file(bundle, claim.folder() / "bundle.kjb");
     store(submission, claim,
           {submission.identity, result_from_json(read_file(first / "result.json"), first),
-           waiting.answered_by->identity.number});
+           waiting.answered_by->number});
   }
 
   void store(StoredSubmission& submission, Claim& claim, JudgedSubmission&& judged) {

@@ -29,11 +29,14 @@ struct IndexedEvaluation {
   int method = 0;
   Verdict verdict = Verdict::judge_error;
   std::string message;  // of a judge error, else empty
+  bool operator==(const IndexedEvaluation&) const = default;
 };
 
 struct IndexedSubmission {
+  int number = 0;
   SubmissionIdentity identity;
-  FileStamp stamp;  // of submission.json
+  std::string challenge;  // that it is for; empty: not known
+  FileStamp stamp;        // of submission.json
   std::vector<IndexedEvaluation> evaluations;
   bool damaged = false;  // an evaluation cannot be read
   double claimed = 0;    // when it was last, seconds since 1970; 0: never
@@ -42,24 +45,36 @@ struct IndexedSubmission {
 // "NVIDIA H200" without its UUID; of processors just the arch, for their times are no contest's.
 std::string device_kind(const std::string& arch, const std::string& device);
 
-// All of a results directory, read once: what has not changed since is not read again.
+// All of a results directory, read once: what has not changed since is not read again. index.json
+// keeps it for the next process. It is never the truth: each entry is held to the stamps of its
+// files, and without the file, or with one that cannot be read, all is read anew.
 class StoreIndex {
  public:
+  enum class Begin { from_file, from_nothing };
   // Reports each bad file once.
-  StoreIndex(const ResultsDirectory& results, ResultsDirectory::Report report);
+  StoreIndex(const ResultsDirectory& results, ResultsDirectory::Report report,
+             Begin begin = Begin::from_file);
 
-  // Reads what is new; ascending by number. A submission of version 1 of the layout has the
-  // challenge that version 1's evaluations here are of, or none.
+  // Reads what is new; ascending by number. A submission of version 1 of the layout is for
+  // the challenge that its evaluations there are of.
   const std::vector<IndexedSubmission>& refresh();
+  // Writes index.json, where it would change.
+  void save();
 
  private:
   void read(IndexedSubmission& submission);
-  void told(const std::string& line);
+  void tell(const std::string& line);
 
   const ResultsDirectory& results_;
   ResultsDirectory::Report report_;
   std::vector<IndexedSubmission> submissions_;
   std::vector<std::string> told_;
+  bool changed_ = true;
 };
+
+// index.json.
+JsonFormat index_json_format();
+// Fault::malformed, Fault::host.
+std::vector<IndexedSubmission> read_index(const std::filesystem::path& results);
 
 }  // namespace kjudge

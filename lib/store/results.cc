@@ -32,7 +32,26 @@ void check_version(const fs::path& path) {
   store_table().read(JsonCursor(json, name, Fault::malformed));
 }
 
-const FieldTable<SubmissionIdentity>& identity_table() {
+std::string identity_to_json(const SubmissionIdentity& identity) {
+  return print_json(Json{submission_table().write(identity)});
+}
+
+SubmissionIdentity read_identity(const fs::path& path, int number) {
+  const Json json = parse_json(read_file(path, 1u << 20), path.string(), Fault::malformed);
+  const std::string file = path.string();
+  SubmissionIdentity identity = submission_table().read(JsonCursor(json, file, Fault::malformed));
+  identity.number = number;
+  return identity;
+}
+
+StoredSubmission read_submission(const fs::path& folder, int number) {
+  return {read_identity(folder / "submission.json", number), folder,
+          numbered(folder / "evaluations")};
+}
+
+}  // namespace
+
+const FieldTable<SubmissionIdentity>& submission_table() {
   using I = SubmissionIdentity;
   static const FieldTable<I> table({
       format_field<I>("kjudge-submission/1"),
@@ -47,27 +66,6 @@ const FieldTable<SubmissionIdentity>& identity_table() {
   });
   return table;
 }
-
-std::string identity_to_json(const SubmissionIdentity& identity) {
-  return print_json(Json{identity_table().write(identity)});
-}
-
-SubmissionIdentity read_identity(const fs::path& path, int number) {
-  const Json json = parse_json(read_file(path, 1u << 20), path.string(), Fault::malformed);
-  const std::string file = path.string();
-  SubmissionIdentity identity = identity_table().read(JsonCursor(json, file, Fault::malformed));
-  identity.number = number;
-  return identity;
-}
-
-StoredSubmission read_submission(const fs::path& folder, int number) {
-  return {read_identity(folder / "submission.json", number), folder,
-          numbered(folder / "evaluations")};
-}
-
-}  // namespace
-
-JsonFormat submission_json_format() { return json_format(identity_table()); }
 
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);

@@ -30,6 +30,7 @@ struct SubmissionIdentity {
   std::string name;      // of the file or folder handed in
   std::string sha256;    // of its files, see store/submission_files.h
   std::string received;  // UTC, RFC 3339
+  bool operator==(const SubmissionIdentity&) const = default;
 };
 
 struct StoredSubmission {
@@ -71,7 +72,7 @@ class ResultsDirectory {
 };
 
 // submission.json.
-JsonFormat submission_json_format();
+const FieldTable<SubmissionIdentity>& submission_table();
 
 // Newest evaluation of a submission; nullopt when it has none. Faults as result_from_json.
 std::optional<Evaluation> latest_evaluation(const StoredSubmission& submission);

@@ -54,7 +54,7 @@ class GoldenFiles(_kjudge.Case):
             self.assertEqual(after[path], old, path)
         new = "submissions/2/evaluations/1/"
         self.assertEqual(sorted(set(after) - set(before)),
-                         ["store.json", "submissions/2/claims/1/lease.json"] +
+                         ["index.json", "store.json", "submissions/2/claims/1/lease.json"] +
                          [new + name for name in ("bundle.kjb", "log.txt", "result.json")])
         self.assertIn(b'"verdict": "accepted"', after[new + "result.json"])
 
