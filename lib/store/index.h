@@ -40,6 +40,7 @@ struct IndexedSubmission {
   std::vector<IndexedEvaluation> evaluations;
   bool damaged = false;  // an evaluation cannot be read
   double claimed = 0;    // when it was last, seconds since 1970; 0: never
+  bool operator==(const IndexedSubmission&) const = default;
 };
 
 // "NVIDIA H200" without its UUID; of processors just the arch, for their times are no contest's.
