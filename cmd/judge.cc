@@ -53,12 +53,15 @@ int judge_command(const JudgeOptions& options) {
 
   Json::List list;
   std::vector<std::vector<std::string>> rows = {{"submission", "run", "verdict"}};
-  for (const auto& [identity, evaluation, same_as] : done->judged) {
+  for (const auto& [identity, evaluation, same_as, same_kernels_as] : done->judged) {
     Json::Object object = {{"number", Json{static_cast<std::int64_t>(identity.number)}},
                            {"run", Json{identity.run}},
                            {"verdict", Json{std::string(name(evaluation.verdict))}},
                            {"message", Json{evaluation.message}}};
     if (same_as != 0) object.push_back({"same_as", Json{static_cast<std::int64_t>(same_as)}});
+    if (same_kernels_as != 0) {
+      object.push_back({"same_kernels_as", Json{static_cast<std::int64_t>(same_kernels_as)}});
+    }
     list.push_back(Json{std::move(object)});
     rows.push_back({std::to_string(identity.number), printable(identity.run),
                     std::string(name(evaluation.verdict))});

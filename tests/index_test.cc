@@ -117,6 +117,7 @@ TEST_CASE("every field of index.json refuses every wrong kind, and names itself"
     text.replace(at, std::string_view(from).size(), to);
   }
   write_file_atomically(golden.result(), text);
+  write_file_atomically(golden.result().parent_path() / "kernels.sha256", std::string(64, 'a'));
   const fs::path identity = golden.folder.path() / "submissions/1/submission.json";
   std::string named = read_file(identity);
   named.insert(named.find("\"run\""), "\"challenge\": \"softmax\", ");

@@ -12,9 +12,11 @@
 #include "judge/device.h"
 #include "judge/device_lock.h"
 #include "judge/interrupt.h"
+#include "judge/kernels_hash.h"
 #include "judge/report.h"
 #include "score/result_json.h"
 #include "score/score.h"
+#include "store/blobs.h"
 #include "store/claim.h"
 
 namespace kjudge {
@@ -149,15 +151,45 @@ class Queue {
       if (evaluation.verdict != Verdict::judge_error) break;
     }
     evaluation.submission = submission.identity.name;
-    store(submission, claim, {submission.identity, std::move(evaluation)});
+    const std::string kernels = kernels_of(claim);
+    store(
+        submission, claim,
+        {submission.identity, std::move(evaluation), 0, first_with(kernels, submission.identity)});
+  }
+
+  // Of the recording in the claim's folder, where it is noted too; empty: there is none.
+  static std::string kernels_of(const Claim& claim) {
+    const fs::path bundle = claim.folder() / "bundle.kjb";
+    if (!fs::exists(bundle)) return "";
+    try {
+      const std::string kernels = kernels_sha256(BundleReader(bundle).bundle());
+      write_file_atomically(claim.folder() / "kernels.sha256", kernels + "\n");
+      return kernels;
+    } catch (const Error&) {
+      if (claim.held()) throw;
+      return "";
+    }
+  }
+
+  // The first submission for this challenge, of other files, that launches the same; 0: none.
+  int first_with(const std::string& kernels, const SubmissionIdentity& identity) {
+    if (kernels.empty()) return 0;
+    for (const IndexedSubmission& other : index_.refresh()) {
+      if (other.challenge != terms_.challenge || other.identity.sha256 == identity.sha256) continue;
+      for (const IndexedEvaluation& evaluation : other.evaluations) {
+        if (evaluation.kernels == kernels) return other.number;
+      }
+    }
+    return 0;
   }
 
   void answer(StoredSubmission& submission, Claim& claim, const Waiting& waiting) {
     const fs::path first = results_.path() / "submissions" /
                            std::to_string(waiting.answered_by->number) / "evaluations" /
                            std::to_string(waiting.answer->number);
-    const fs::path bundle = first / "bundle.kjb";
-    if (fs::exists(bundle)) fs::copy_file(bundle, claim.folder() / "bundle.kjb");
+    for (const char* name : {"bundle.kjb", "kernels.sha256"}) {
+      link_or_copy(first / name, claim.folder() / name);
+    }
     store(submission, claim,
           {submission.identity, result_from_json(read_file(first / "result.json"), first),
            waiting.answered_by->number});
@@ -171,8 +203,10 @@ class Queue {
                         " s; this verdict is not stored: ", name(judged.evaluation.verdict)));
       return;
     }
-    reports_.line(cat(label, judged.same_as != 0 ? cat("same files as ", judged.same_as, ": ") : "",
-                      summary(judged.evaluation)));
+    reports_.line(
+        cat(label, judged.same_as != 0 ? cat("same files as ", judged.same_as, ": ") : "",
+            summary(judged.evaluation),
+            judged.same_kernels_as != 0 ? cat("; same kernels as ", judged.same_kernels_as) : ""));
     done_.judged.push_back(std::move(judged));
     if (reports_.judged) reports_.judged(done_.judged.back());
   }

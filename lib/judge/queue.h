@@ -30,6 +30,7 @@ struct JudgedSubmission {
   SubmissionIdentity identity;
   Evaluation evaluation;
   int same_as = 0;  // number of the submission whose files it has, and so its evaluation; 0: none
+  int same_kernels_as = 0;  // of the first one with other files that launches the same; 0: none
 };
 
 struct JudgedQueue {

@@ -30,13 +30,14 @@ class Checker {
 
   StoreCheck run(const std::function<void()>& tick) {
     const fs::path submissions = results_.path() / "submissions";
-    names(results_.path(), {"submissions", "store.json", "index.json", ".lock"}, false);
+    names(results_.path(), {"submissions", "blobs", "store.json", "index.json"}, false);
     names(submissions, {}, true);
     for (const int number : numbered(submissions)) {
       tick();
       ++check_.submissions;
       submission(submissions / std::to_string(number), number);
     }
+    blobs(tick);
     index();
     return std::move(check_);
   }
@@ -149,7 +150,7 @@ class Checker {
   }
 
   void evaluation(const fs::path& folder, const std::optional<StoredSubmission>& stored) {
-    names(folder, {"result.json", "log.txt", "bundle.kjb"}, false);
+    names(folder, {"result.json", "log.txt", "bundle.kjb", "kernels.sha256"}, false);
     const fs::path file = folder / "result.json";
     const std::string advice =
         cat("copy it from a backup; or, to have it judged again, rename ", folder.string(), " to ",
@@ -193,6 +194,26 @@ class Checker {
       }
     } catch (const Error& error) {
       damage(path, cat("cannot be read: ", reason(error, path)), advice);
+    }
+  }
+
+  void blobs(const std::function<void()>& tick) {
+    std::error_code error;
+    fs::recursive_directory_iterator at(results_.path() / "blobs" / "sha256", error), end;
+    for (; !error && at != end; at.increment(error)) {
+      const fs::path& path = at->path();
+      if (!at->is_regular_file()) continue;
+      tick();
+      const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+      if (!fd.valid()) throw_errno(path.string());
+      const std::string sha256 = path.parent_path().filename().string() + path.filename().string();
+      if (sha256_of_file(fd.get(), path.string()) != sha256) {
+        damage(path,
+               "its content is not that of its hash, and so in every file that is a link to it",
+               "mend those, told above, and remove this name");
+      } else if (at->hard_link_count() == 1) {
+        left_over(path, "no file is a link to it", cat("remove ", path.string()));
+      }
     }
   }
 

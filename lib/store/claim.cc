@@ -15,6 +15,7 @@
 #include "error.h"
 #include "file.h"
 #include "score/result_json.h"
+#include "store/blobs.h"
 #include "store/numbered_folders.h"
 
 namespace kjudge {
@@ -184,13 +185,17 @@ std::optional<int> Claim::commit(StoredSubmission& submission, const Evaluation&
   try {
     write_file_atomically(folder() / "log.txt", evaluation.log);
     write_file_atomically(folder() / "result.json", result_to_json(evaluation));
+    if (evaluation.bundle_sha256 && fs::exists(folder() / "bundle.kjb")) {
+      const fs::path results = submission.folder.parent_path().parent_path();
+      share_file(results, folder() / "bundle.kjb", *evaluation.bundle_sha256);
+    }
     fs::create_directories(evaluations);
     sync_directory(submission.folder);
     // That the number is taken means the same as that work/ is gone: somebody else's verdict.
     if (rename_new(folder(), evaluations / std::to_string(number)) != Renamed::done) {
       return std::nullopt;
     }
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     if (held()) throw;
     return std::nullopt;
   }

@@ -45,7 +45,7 @@ class Claim {
   Claim& operator=(Claim&&) = delete;
 
   int attempt() const { return attempt_; }
-  // Where the evaluation's files are put: bundle.kjb and others.
+  // Where the evaluation's files are put: bundle.kjb and kernels.sha256.
   std::filesystem::path folder() const;
   // False once another judge took over.
   bool held() const;

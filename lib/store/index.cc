@@ -44,6 +44,8 @@ IndexedEvaluation read_evaluation(const fs::path& file, int number, const FileSt
   indexed.method = evaluation.method;
   indexed.verdict = evaluation.verdict;
   if (evaluation.verdict == Verdict::judge_error) indexed.message = evaluation.message;
+  const fs::path kernels = file.parent_path() / "kernels.sha256";
+  if (fs::exists(kernels)) indexed.kernels = read_file(kernels, 65).substr(0, 64);
   return indexed;
 }
 
@@ -77,6 +79,7 @@ const FieldTable<IndexedEvaluation>& evaluation_table() {
       required("method", &E::method, integer_kind(1, 1 << 30), "how it was measured"),
       required("verdict", &E::verdict, word_kind(std::move(verdicts)), "what became of it"),
       optional("message", &E::message, text_kind(), "of a judge error"),
+      optional("kernels", &E::kernels, line_kind(0, 64), "as kernels.sha256 has it"),
   });
   return table;
 }

@@ -29,6 +29,7 @@ struct IndexedEvaluation {
   int method = 0;
   Verdict verdict = Verdict::judge_error;
   std::string message;  // of a judge error, else empty
+  std::string kernels;  // hash of what its recording launches; empty: not known
   bool operator==(const IndexedEvaluation&) const = default;
 };
 

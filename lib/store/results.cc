@@ -7,6 +7,7 @@
 #include "error.h"
 #include "file.h"
 #include "score/result_json.h"
+#include "store/blobs.h"
 #include "store/numbered_folders.h"
 #include "store/random.h"
 #include "store/submission_files.h"
@@ -138,6 +139,7 @@ int ResultsDirectory::add(const HandIn& hand_in, const std::vector<SubmissionIde
   identity.name = hand_in.from.filename().string();
   identity.received = utc_now();
   write_file_atomically(folder.path() / "submission.json", identity_to_json(identity));
+  share_files(path_, folder.path() / "files");
   // Only past what was looked at is there a free number, so two that add the same see each other.
   int number = present.empty() ? 1 : present.back().number + 1;
   for (;; ++number) {

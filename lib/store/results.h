@@ -18,7 +18,9 @@ namespace kjudge {
 //   submissions/42/submission.json   identity
 //   submissions/42/files/            what was handed in
 //   submissions/42/claims/1/         who judges it, or did: store/claim.h
-//   submissions/42/evaluations/1/    result.json, bundle.kjb when there is one, log.txt
+//   submissions/42/evaluations/1/    result.json, log.txt; bundle.kjb and kernels.sha256
+//                                    where there is a recording
+//   blobs/sha256/                    store/blobs.h
 // Each numbered folder appears whole and for good (store/numbered_folders.h), so kill -9 at any
 // point loses nothing that was there, and any number of processes and machines may read and write.
 

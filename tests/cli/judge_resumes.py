@@ -53,7 +53,7 @@ class JudgeResumes(_kjudge.Case):
                           (4, "dan", "runtime_error")])
         self.assertEqual(self.verdicts(), self.FOUR)
         evaluation = self.path("results/submissions/1/evaluations/1")
-        self.assertEqual(sorted(os.listdir(evaluation)), ["bundle.kjb", "log.txt", "result.json"])
+        self.assertEqual(sorted(os.listdir(evaluation)), ["bundle.kjb", "kernels.sha256", "log.txt", "result.json"])
         self.assertEqual(sorted(os.listdir(self.path("results/submissions/4/files"))),
                          ["notes.txt", "submission.py"])
         before = os.stat(evaluation).st_mtime_ns
@@ -166,12 +166,41 @@ class JudgeResumes(_kjudge.Case):
         self.assertIn("3 zoe: same files as 1: accepted", err)
         self.assertEqual([(j["run"], j.get("same_as")) for j in json.loads(out)["judged"]],
                          [("ada", None), ("dan", None), ("zoe", 1)])
-        for name in ("result.json", "log.txt", "bundle.kjb"):
+        for name in ("result.json", "log.txt", "bundle.kjb", "kernels.sha256"):
             with open(self.path("results/submissions/1/evaluations/1", name), "rb") as first, \
                     open(self.path("results/submissions/3/evaluations/1", name), "rb") as second:
                 self.assertEqual(first.read(), second.read(), name)
         out, _ = self.run_kjudge("rank", "results")
         self.assertEqual([line.split()[1] for line in out.splitlines()[1:]], ["ada", "zoe"])
+
+    def test_the_same_kernels_are_told(self):
+        self.write("from/zoe.py", "# A comment, and kernels that are ada's.\n" + _kjudge.RIGHT)
+        self.write("from/zut.py", _kjudge.RIGHT.replace("min(rows, 64)", "min(rows, 32)"))
+        out, err = self.run_kjudge(*self.arguments, "--json")
+        self.assertRegex(err, "3 zoe: accepted, .*; same kernels as 1\n")
+        self.assertEqual([(j["run"], j.get("same_kernels_as")) for j in json.loads(out)["judged"]],
+                         [("ada", None), ("dan", None), ("zoe", 1), ("zut", None)])
+
+    def test_the_same_content_is_kept_once(self):
+        self.write("from/eve/submission.py", "import notes\n" + _kjudge.RIGHT)
+        self.write("from/eve/notes.txt", "\n")  # as dan's
+        self.run_kjudge(*self.arguments)
+        files = [self.path("results/submissions", number, "files/notes.txt") for number in "23"]
+        self.assertTrue(os.path.samefile(*files))
+        os.truncate(files[0], 0)  # breaks both, and the blob
+        out, _ = self.run_kjudge("fsck", "results", "--json", status=3)
+        found = {os.path.relpath(f["path"], "results"): f["what"] for f in json.loads(out)["findings"]}
+        self.assertEqual([path for path in found if path.startswith("submissions/")],
+                         ["submissions/2/files", "submissions/3/files"])
+        blob = [path for path in found if path.startswith("blobs/sha256/")]
+        self.assertEqual(len(blob), 1)
+        self.assertIn("in every file that is a link to it", found[blob[0]])
+        # What is handed in now is whole.
+        self.write("from/fay/submission.py", _kjudge.RIGHT + "# fay\n")
+        self.write("from/fay/notes.txt", "\n")
+        self.run_kjudge(*self.arguments)
+        with open(self.path("results/submissions/4/files/notes.txt")) as file:
+            self.assertEqual(file.read(), "\n")
 
     def test_watch_judges_what_comes_in(self):
         watching = self.start(*self.arguments, "--watch")
