@@ -136,7 +136,8 @@ TEST_CASE("a judge error is left, unless it is asked for") {
   const Backlog left = backlog(submissions, kTerms, never);
   CHECK(left.waiting.size() == 1);
   REQUIRE(left.judge_errors.size() == 1);
-  CHECK(left.judge_errors[0] == &submissions[0]);
+  CHECK(left.judge_errors[0].submission == &submissions[0]);
+  CHECK(left.judge_errors[0].evaluation == &submissions[0].evaluations[0]);
   const Backlog again = backlog(submissions, kTerms, [](int number) { return number == 1; });
   CHECK(again.waiting.size() == 2);
   CHECK(again.judge_errors.empty());

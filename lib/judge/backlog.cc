@@ -55,7 +55,7 @@ Backlog backlog(const std::vector<IndexedSubmission>& submissions, const Terms& 
     if (evaluation != nullptr && evaluation->verdict != Verdict::judge_error) {
       first.try_emplace(identity.sha256, Waiting{&submission, &submission, evaluation});
     } else if (evaluation != nullptr && !again(submission.number)) {
-      found.judge_errors.push_back(&submission);
+      found.judge_errors.push_back({&submission, evaluation});
     } else {
       found.waiting.push_back({&submission});
     }

@@ -26,9 +26,14 @@ struct Waiting {
   const IndexedEvaluation* answer = nullptr;
 };
 
+struct LeftError {
+  const IndexedSubmission* submission;
+  const IndexedEvaluation* evaluation;
+};
+
 struct Backlog {
-  std::vector<Waiting> waiting;                        // whose turn it is first
-  std::vector<const IndexedSubmission*> judge_errors;  // that are left after all attempts
+  std::vector<Waiting> waiting;         // whose turn it is first
+  std::vector<LeftError> judge_errors;  // after all attempts
 };
 
 // What has no evaluation on these terms. A submission waits since it was received, or since its run

@@ -73,10 +73,10 @@ class Queue {
       while (judge_next()) {
       }
       index_.save();
+      done_.judge_errors = say_judge_errors();
       if (!options_.watch) break;
       wait();
     }
-    done_.judge_errors = say_judge_errors();
     return std::move(done_);
   }
 
@@ -207,17 +207,16 @@ class Queue {
         cat(label, judged.same_as != 0 ? cat("same files as ", judged.same_as, ": ") : "",
             summary(judged.evaluation),
             judged.same_kernels_as != 0 ? cat("; same kernels as ", judged.same_kernels_as) : ""));
-    done_.judged.push_back(std::move(judged));
-    if (reports_.judged) reports_.judged(done_.judged.back());
+    if (reports_.judged) reports_.judged(judged);
+    if (!options_.watch) done_.judged.push_back(std::move(judged));  // nobody asks a watch for them
   }
 
   std::size_t say_judge_errors() {
     const Backlog left = look();
-    for (const IndexedSubmission* submission : left.judge_errors) {
-      reports_.line(cat(label_of(submission->identity), "judge error after ", options_.attempts,
-                        " attempts, which is not the contestant's fault: ",
-                        first_line(submission->evaluations.back().message),
-                        "; mend the cause, then judge with --retry"));
+    for (const auto& [submission, evaluation] : left.judge_errors) {
+      say(cat(label_of(submission->identity), "judge error after ", options_.attempts,
+              " attempts, which is not the contestant's fault: ", first_line(evaluation->message),
+              "; mend the cause, then judge with --retry"));
     }
     return left.judge_errors.size();
   }

@@ -65,7 +65,7 @@ double seconds_since_modified(const fs::path& path) {
   // Opened, not only looked at: NFS asks the server then.
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) throw_errno(path.string());
-  std::string name = (path.parent_path() / "now.XXXXXX").string();
+  std::string name = (path.parent_path() / ".now.XXXXXX").string();
   const Fd now(::mkostemp(name.data(), O_CLOEXEC));
   if (!now.valid()) throw_errno(name);
   ::unlink(name.c_str());
