@@ -18,6 +18,7 @@ class KernelModule {
   KernelModule(const KernelModule&) = delete;
   KernelModule& operator=(const KernelModule&) = delete;
 
+  // Of any FillKind.
   void fill(CUstream stream, const FillParams& params) const;
   void compare(CUstream stream, const CompareParams& params) const;
   void digest(CUstream stream, const DigestParams& params) const;
@@ -39,9 +40,9 @@ class KernelModule {
   CUmodule module_ = nullptr;
   unsigned multiprocessors_ = 1;
   unsigned shared_bytes_ = 0;
-  CUfunction fill_ = nullptr, compare_ = nullptr, digest_ = nullptr, evict_ = nullptr,
-             scrub_ = nullptr, block_ = nullptr, stamp_ = nullptr, calibrate_ = nullptr,
-             empty_ = nullptr;
+  CUfunction fill_ = nullptr, fill_structured_ = nullptr, compare_ = nullptr, digest_ = nullptr,
+             evict_ = nullptr, scrub_ = nullptr, block_ = nullptr, stamp_ = nullptr,
+             calibrate_ = nullptr, empty_ = nullptr;
 };
 
 }  // namespace kjudge

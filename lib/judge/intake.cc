@@ -36,14 +36,15 @@ std::vector<fs::path> waiting_in(const fs::path& from, const ReportLine& line) {
       continue;
     }
     std::string_view why_not;
-    std::error_code error;  // of a link in a circle, say: no folder and no file
-    if (item.is_directory(error)) {
+    std::error_code error;
+    if (item.is_symlink(error)) {  // judge may read what whoever made the link may not
+      why_not = "a link; put the file or folder itself in its place";
+    } else if (item.is_directory(error)) {
       if (entry_file(item.path()).empty()) {
         why_not = "a folder without submission.py or submission.cu at its root";
       }
     } else if (!item.is_regular_file(error)) {
-      why_not =
-          item.is_symlink(error) ? "a link to nothing that can be read" : "not a file or folder";
+      why_not = "not a file or folder";
     } else if (!is_source(item.path()) && !is_archive(item.path())) {
       why_not = "neither a .py or .cu file nor an archive nor a folder";
     }

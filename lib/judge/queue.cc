@@ -144,7 +144,12 @@ class Queue {
     evaluate_options.sandbox = options_.sandbox;
     tried_.insert(submission.identity.number);
     Evaluation evaluation;
+    ReplaySecret secret;
     for (int attempt = 1; attempt <= options_.attempts && claim.held(); ++attempt) {
+      secret = draw_replay_secret();
+      evaluate_options.replay.evaluation = secret.evaluation;
+      evaluate_options.replay.secret = secret.secret;
+      evaluate_options.replay.order_seed = secret.order_seed;
       evaluation = evaluate(driver_, challenge_, evaluate_options, [&](const Progress& now) {
         if (reports_.progress) reports_.progress({label + now.step, now.shape, now.done});
       });
@@ -152,9 +157,9 @@ class Queue {
     }
     evaluation.submission = submission.identity.name;
     const std::string kernels = kernels_of(claim);
-    store(
-        submission, claim,
-        {submission.identity, std::move(evaluation), 0, first_with(kernels, submission.identity)});
+    store(submission, claim,
+          {submission.identity, std::move(evaluation), 0, first_with(kernels, submission.identity)},
+          secret);
   }
 
   // Of the recording in the claim's folder, where it is noted too; empty: there is none.
@@ -187,7 +192,7 @@ class Queue {
     const fs::path first = results_.path() / "submissions" /
                            std::to_string(waiting.answered_by->number) / "evaluations" /
                            std::to_string(waiting.answer->number);
-    for (const char* name : {"bundle.kjb", "kernels.sha256"}) {
+    for (const char* name : {"bundle.kjb", "kernels.sha256", "secret.json"}) {
       link_or_copy(first / name, claim.folder() / name);
     }
     store(submission, claim,
@@ -195,9 +200,10 @@ class Queue {
            waiting.answered_by->number});
   }
 
-  void store(StoredSubmission& submission, Claim& claim, JudgedSubmission&& judged) {
+  void store(StoredSubmission& submission, Claim& claim, JudgedSubmission&& judged,
+             const std::optional<ReplaySecret>& secret = {}) {
     const std::string label = label_of(judged.identity);
-    if (!claim.commit(submission, judged.evaluation)) {
+    if (!claim.commit(submission, judged.evaluation, secret)) {
       reports_.line(cat(label, "another judge took over after no sign of life for ",
                         options_.lease.count(),
                         " s; this verdict is not stored: ", name(judged.evaluation.verdict)));

@@ -71,7 +71,8 @@ class Measurement {
   void distrust(std::size_t shape, const std::string& cause);
 
   void self_check(Worker& worker, std::size_t shape);
-  void check_hidden(Worker& submission, std::size_t shape);
+  void check_hidden(Worker& submission, Worker& baseline, std::size_t shape);
+  void prove_expected(Worker& baseline, const Place& place);
   void fix_replays(Worker& baseline, std::size_t shape);
 
   void run_round(int round, const PlannedRound& plan, const std::string& retaken);

@@ -22,7 +22,7 @@ namespace kjudge {
 namespace {
 
 namespace fs = std::filesystem;
-using Kind = StoreFinding::Kind;
+using FindingKind = StoreFinding::Kind;
 
 class Checker {
  public:
@@ -44,10 +44,10 @@ class Checker {
 
  private:
   void damage(const fs::path& path, const std::string& what, const std::string& advice) {
-    check_.findings.push_back({Kind::damage, path, what, advice});
+    check_.findings.push_back({FindingKind::damage, path, what, advice});
   }
   void left_over(const fs::path& path, const std::string& what, const std::string& advice) {
-    check_.findings.push_back({Kind::left_over, path, what, advice});
+    check_.findings.push_back({FindingKind::left_over, path, what, advice});
   }
 
   // What lies in a folder beside what belongs there.
@@ -150,7 +150,7 @@ class Checker {
   }
 
   void evaluation(const fs::path& folder, const std::optional<StoredSubmission>& stored) {
-    names(folder, {"result.json", "log.txt", "bundle.kjb", "kernels.sha256"}, false);
+    names(folder, {"result.json", "log.txt", "bundle.kjb", "kernels.sha256", "secret.json"}, false);
     const fs::path file = folder / "result.json";
     const std::string advice =
         cat("copy it from a backup; or, to have it judged again, rename ", folder.string(), " to ",

@@ -179,12 +179,14 @@ fs::path Claim::folder() const { return path_ / "work"; }
 
 bool Claim::held() const { return fs::is_directory(folder()); }
 
-std::optional<int> Claim::commit(StoredSubmission& submission, const Evaluation& evaluation) {
+std::optional<int> Claim::commit(StoredSubmission& submission, const Evaluation& evaluation,
+                                 const std::optional<ReplaySecret>& secret) {
   const fs::path evaluations = submission.folder / "evaluations";
   const int number = submission.evaluations.empty() ? 1 : submission.evaluations.back() + 1;
   try {
     write_file_atomically(folder() / "log.txt", evaluation.log);
     write_file_atomically(folder() / "result.json", result_to_json(evaluation));
+    if (secret) write_replay_secret(folder(), *secret);
     if (evaluation.bundle_sha256 && fs::exists(folder() / "bundle.kjb")) {
       const fs::path results = submission.folder.parent_path().parent_path();
       share_file(results, folder() / "bundle.kjb", *evaluation.bundle_sha256);

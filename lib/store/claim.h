@@ -45,13 +45,15 @@ class Claim {
   Claim& operator=(Claim&&) = delete;
 
   int attempt() const { return attempt_; }
-  // Where the evaluation's files are put: bundle.kjb and kernels.sha256.
+  // Where the evaluation's files are put: bundle.kjb and kernels.sha256; of a copied one
+  // secret.json too.
   std::filesystem::path folder() const;
   // False once another judge took over.
   bool held() const;
   // Stores `evaluation` with the files in folder(): its number, which the submission's
   // `evaluations` then ends with. nullopt, with nothing stored, when another judge took over.
-  std::optional<int> commit(StoredSubmission& submission, const Evaluation& evaluation);
+  std::optional<int> commit(StoredSubmission& submission, const Evaluation& evaluation,
+                            const std::optional<ReplaySecret>& secret = {});
 
  private:
   class Renewal;

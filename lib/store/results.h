@@ -18,7 +18,8 @@ namespace kjudge {
 //   submissions/42/submission.json   identity
 //   submissions/42/files/            what was handed in
 //   submissions/42/claims/1/         who judges it, or did: store/claim.h
-//   submissions/42/evaluations/1/    result.json, log.txt; bundle.kjb and kernels.sha256
+//   submissions/42/evaluations/1/    result.json, log.txt, secret.json; bundle.kjb and
+//   kernels.sha256
 //                                    where there is a recording
 //   blobs/sha256/                    store/blobs.h
 // Each numbered folder appears whole and for good (store/numbered_folders.h), so kill -9 at any
@@ -40,6 +41,21 @@ struct StoredSubmission {
   std::filesystem::path folder;
   std::vector<int> evaluations;  // ascending
 };
+
+// What the hidden inputs and the order of an evaluation follow from, and with them the same
+// evaluation can be made again. It lies beside the result, for the organizer's eyes, and is written
+// after the submission's code has ended.
+struct ReplaySecret {
+  std::string evaluation;  // UUID
+  std::string secret;      // 64 hexadecimal digits
+  std::uint64_t order_seed = 0;
+};
+ReplaySecret draw_replay_secret();
+// Into an evaluation's folder, where only the organizer may read it.
+void write_replay_secret(const std::filesystem::path& evaluation, const ReplaySecret& secret);
+// That of an evaluation's folder. Fault::usage where there is none: it was judged by a kjudge that
+// kept none. Fault::malformed with file and field.
+ReplaySecret read_replay_secret(const std::filesystem::path& evaluation);
 
 class ResultsDirectory {
  public:
@@ -75,6 +91,9 @@ class ResultsDirectory {
 
 // submission.json.
 const FieldTable<SubmissionIdentity>& submission_table();
+
+// secret.json.
+JsonFormat secret_json_format();
 
 // Newest evaluation of a submission; nullopt when it has none. Faults as result_from_json.
 std::optional<Evaluation> latest_evaluation(const StoredSubmission& submission);
