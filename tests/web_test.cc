@@ -43,8 +43,13 @@ int count(const std::string& text, const std::string& part) {
 SubmissionSummary submission(int number, const std::string& run,
                              std::vector<Evaluation> evaluations) {
   SubmissionSummary made;
-  made.stored.identity = {number,      cat("id-", number),   run,
-                          run + ".py", std::string(64, 'c'), "2025-01-31T11:00:00Z"};
+  made.stored.identity = {number,
+                          cat("id-", number),
+                          "softmax",
+                          run,
+                          run + ".py",
+                          std::string(64, 'c'),
+                          "2025-01-31T11:00:00Z"};
   for (Evaluation& evaluation : evaluations) {
     EvaluationSummary& summary = made.evaluations.emplace_back();
     summary.number = static_cast<int>(made.evaluations.size());
