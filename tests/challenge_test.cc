@@ -49,7 +49,9 @@ constexpr std::string_view kFull = R"({
        "checks": [
          {"kind": "close", "rtol": 0.001, "atol": 1e-6, "max_mismatched": 0.01},
          {"kind": "exact", "signed_zero": true, "max_mismatched": 0, "dtype": "float16"},
-         {"kind": "close", "rtol": 0.5, "atol": 1, "dtype": "float64"}
+         {"kind": "close", "rtol": 0.5, "atol": 1, "dtype": "float64"},
+         {"kind": "rel_l2", "limit": 0.25, "per": "tensor", "quantile": 0.75, "dtype": "float64"},
+         {"kind": "cosine", "min": 0.75, "per": "row", "dtype": "float64"}
        ]},
       {"name": "order", "dtype": "int64", "shape": ["picked"]}
     ]
@@ -374,6 +376,42 @@ TEST_CASE("what the fields say together is checked, with the place and what to d
   CHECK(error_with("\"overflow\": \"infinity\"", "\"overflow\": \"saturate\"") ==
         "challenge.json: tensors.outputs[0].overflow: only 16-, 8- and 4-bit floating types "
         "saturate, not float32 (shapes[0])");
+}
+
+TEST_CASE("each check has its fields, and no others") {
+  const auto checks = [](std::string_view text) {
+    const Folder folder;
+    folder.file("challenge.json", with("\"checks\": [", cat("\"checks\": [", text, ", ")));
+    return folder.read().shapes[0].outputs[0].checks.at(0);
+  };
+  const auto error = [](std::string_view text) {
+    const std::string message = error_with("\"checks\": [", cat("\"checks\": [", text, ", "));
+    const std::string_view prefix = "challenge.json: tensors.outputs[0].checks[0]";
+    return message.starts_with(prefix) ? message.substr(prefix.size()) : message;
+  };
+  Check check = checks(R"({"kind": "rel_l2", "limit": 1e-4})");
+  CHECK(check.kind == CheckKind::rel_l2);
+  CHECK(check.limit == 1e-4);
+  CHECK(check.per == Per::row);
+  CHECK(check.quantile == 1);
+  check = checks(R"({"kind": "rel_l2", "limit": 1e-4, "per": "tensor", "quantile": 0.99})");
+  CHECK(check.per == Per::tensor);
+  CHECK(check.quantile == 0.99);
+  check = checks(R"({"kind": "cosine", "min": 0.999})");
+  CHECK(check.kind == CheckKind::cosine);
+  CHECK(check.limit == 0.999);
+  CHECK(error(R"({"kind": "rel_l2"})") ==
+        ": field \"limit\" is missing; expected a number from 1e-18 to 1");
+  CHECK(error(R"({"kind": "rel_l2", "limit": 0})") ==
+        ".limit: expected a number from 1e-18 to 1, found 0");
+  CHECK(error(R"({"kind": "rel_l2", "limit": 0.1, "quantile": 0.4})") ==
+        ".quantile: expected a number from 0.5 to 1, found 0.4");
+  CHECK(error(R"({"kind": "rel_l2", "limit": 0.1, "per": "column"})") ==
+        ".per: expected \"row\" or \"tensor\", found \"column\"");
+  CHECK(error(R"({"kind": "rel_l2", "limit": 0.1, "rtol": 0.1})") ==
+        ".rtol: unknown field; the fields here are kind, limit, per, quantile, dtype");
+  CHECK(error(R"({"kind": "cosine"})") ==
+        ": field \"min\" is missing; expected a number from 1e-18 to 1");
 }
 
 TEST_CASE("generators make values that the input can hold") {

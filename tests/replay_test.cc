@@ -174,6 +174,68 @@ TEST_CASE("unwritten outputs are wrong and called so") {
   });
 }
 
+namespace {
+
+// Judges with these checks in the place of `close`.
+Evaluation judge_with(DriverKind kind, const std::vector<Check>& checks, const ArmCode& submission,
+                      const ArmCode& reference = {{"reference"}}) {
+  Contest contest(kind);
+  be_quick(contest);
+  for (Shape& shape : contest.challenge.shapes) shape.outputs[0].checks = checks;
+  return contest.judge(submission, {{"right"}}, reference);
+}
+
+Check measured(CheckKind kind, double limit) {
+  Check check{kind};
+  check.limit = limit;
+  return check;
+}
+
+}  // namespace
+
+TEST_CASE("checks that measure rows accept and refuse, and say where") {
+  on_each_driver([](DriverKind kind) {
+    const std::vector<Check> checks = {measured(CheckKind::cosine, 0.9999),
+                                       measured(CheckKind::rel_l2, 1e-6)};
+    const auto right = judge_with(kind, checks, {{"right"}});
+    CHECK_MESSAGE(right.verdict == Verdict::accepted, summary(right));
+    const auto wrong = judge_with(kind, checks, {{"wrong_last"}});
+    CHECK_MESSAGE(wrong.verdict == Verdict::wrong_result, summary(wrong));
+    CHECK(wrong.message.find("1 of 1 row is wrong; worst row: relative L2 error ") !=
+          std::string::npos);
+    for (const ShapeFacts& shape : wrong.shapes) {
+      const CheckFailure& failure = shape.failure.value();
+      CHECK(failure.check == "rel_l2");
+      CHECK(failure.first_index + 1 == failure.elements);
+      CHECK(failure.mismatched >= 1);  // and what is rounded twice
+      CHECK(failure.out - failure.expected == doctest::Approx(1).epsilon(1e-3));
+      CHECK(failure.worst_abs == doctest::Approx(1).epsilon(1e-3));
+      CHECK(failure.rows.value().worst > 1e-6);
+      CHECK(failure.rows.value().limit == 1e-6);
+    }
+    const auto unwritten = judge_with(kind, checks, {{"unwritten_tail"}});
+    CHECK_MESSAGE(unwritten.verdict == Verdict::wrong_result, summary(unwritten));
+    CHECK(unwritten.shapes.at(0).failure.value().unwritten == 10);
+  });
+}
+
+TEST_CASE("a timed output that is expected to be all zeros is the author's mistake") {
+  on_each_driver([](DriverKind kind) {
+    for (const Check& check :
+         {Check{CheckKind::close, 1e-5, 1e-5}, measured(CheckKind::rel_l2, 1e-6)}) {
+      try {
+        judge_with(kind, {check}, {{"right"}}, {{"zeros"}});
+        FAIL("accepted");
+      } catch (const Error& error) {
+        CHECK(error.fault() == Fault::package);
+        CHECK_MESSAGE(
+            std::string(error.what()).find("every expected value is 0") != std::string::npos,
+            error.what());
+      }
+    }
+  });
+}
+
 TEST_CASE("faults are the submission's, with the kernel's name") {
   on_each_driver([](DriverKind kind) {
     for (const char* kernel : {"writes_input", "reads_null"}) {

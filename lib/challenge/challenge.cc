@@ -74,6 +74,8 @@ IntegerRange integer_range(DType dtype) {
   }
 }
 
+constexpr std::array<std::string_view, 4> kCheckNames = {"exact", "close", "rel_l2", "cosine"};
+
 // Turns what stands in the file into a Challenge; every message names the file and the field.
 class Resolver {
  public:
@@ -376,6 +378,8 @@ std::string listed(const std::set<std::string>& names) {
 }
 
 }  // namespace
+
+std::string_view name(CheckKind kind) { return kCheckNames.at(static_cast<std::size_t>(kind)); }
 
 Challenge read_challenge(const fs::path& folder) {
   const fs::path path = folder / "challenge.json";

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -29,13 +30,20 @@ struct Regime {
   std::vector<Generator> generators;  // one per input of the shape, in its order
 };
 
-enum class CheckKind { exact, close };
+enum class CheckKind { exact, close, rel_l2, cosine };
+std::string_view name(CheckKind kind);
+
+// What a measure is taken of: every row, the last dimension, or the tensor as one.
+enum class Per { row, tensor };
 
 struct Check {
   CheckKind kind = CheckKind::close;
   double rtol = 0, atol = 0;
   double max_mismatched = 0;  // fraction of the elements
   bool signed_zero = false;
+  double limit = 0;  // of rel_l2, the error; of cosine, the least similarity
+  Per per = Per::row;
+  double quantile = 1;  // of rel_l2: the share of the rows that must be within the limit
 };
 
 enum class Overflow { infinity, saturate };

@@ -99,12 +99,10 @@ Kind<Generator> generator_kind() {
 }
 
 // A field of CheckFile::check in the place of one of CheckFile itself.
-template <class V>
-Field<CheckFile> check_field(std::string name, V Check::*member, Kind<V> kind, std::string doc) {
-  const Field<Check> inner = optional(std::move(name), member, std::move(kind), std::move(doc));
+Field<CheckFile> check_field(const Field<Check>& inner) {
   return {inner.name,
           inner.doc,
-          false,
+          inner.required,
           false,
           inner.expected,
           [=](const JsonCursor& at, CheckFile& into) { inner.read(at, into.check); },
@@ -116,21 +114,36 @@ Field<CheckFile> check_field(std::string name, V Check::*member, Kind<V> kind, s
 
 Kind<CheckFile> check_kind() {
   using Table = FieldTable<CheckFile>;
+  const auto limit = number_kind(1e-18, 1);  // 0 would be another name for `exact`
   const auto dtype = optional("dtype", &CheckFile::dtype, dtype_kind(),
                               "only for shapes of this dtype; for all where absent");
   const auto fraction =
-      check_field("max_mismatched", &Check::max_mismatched, number_kind(0, 1),
-                  "fraction of the elements that may fail, NaN and infinity excepted");
+      check_field(optional("max_mismatched", &Check::max_mismatched, number_kind(0, 1),
+                           "fraction of the elements that may fail, NaN and infinity excepted"));
+  const auto per = check_field(
+      optional("per", &Check::per, word_kind<Per>({{"row", Per::row}, {"tensor", Per::tensor}}),
+               "what is measured: every row, which is the last dimension, or the tensor as one"));
   Kind<CheckFile> kind = tagged_kind<CheckFile, CheckKind>(
-      "kind", &CheckFile::kind, "what makes an element right",
+      "kind", &CheckFile::kind, "what makes an output right",
       {{"exact", CheckKind::exact,
-        Table({check_field("signed_zero", &Check::signed_zero, boolean_kind(), "-0 and 0 differ"),
+        Table({check_field(
+                   optional("signed_zero", &Check::signed_zero, boolean_kind(), "-0 and 0 differ")),
                fraction, dtype})},
        {"close", CheckKind::close,
-        Table({check_field("rtol", &Check::rtol, number_kind(0, 1),
-                           "error allowed as a share of the expected value"),
-               check_field("atol", &Check::atol, number_kind(0, 0x1p120), "error allowed anywhere"),
-               fraction, dtype})}});
+        Table({check_field(optional("rtol", &Check::rtol, number_kind(0, 1),
+                                    "error allowed as a share of the expected value")),
+               check_field(optional("atol", &Check::atol, number_kind(0, 0x1p120),
+                                    "error allowed anywhere")),
+               fraction, dtype})},
+       {"rel_l2", CheckKind::rel_l2,
+        Table({check_field(required("limit", &Check::limit, limit, "largest relative L2 error")),
+               per,
+               check_field(optional("quantile", &Check::quantile, number_kind(0.5, 1),
+                                    "share of the rows that must be within the limit")),
+               dtype})},
+       {"cosine", CheckKind::cosine,
+        Table({check_field(required("min", &Check::limit, limit, "least cosine similarity")), per,
+               dtype})}});
   kind.read = [read = kind.read](const JsonCursor& at) {
     CheckFile check = read(at);
     check.check.kind = check.kind;

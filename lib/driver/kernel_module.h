@@ -20,6 +20,10 @@ class KernelModule {
 
   void fill(CUstream stream, const FillParams& params) const;
   void compare(CUstream stream, const CompareParams& params) const;
+  // Sums of rows at `sums`, RowSums[rows]; params.parts has room for the parts of rows that have
+  // several.
+  void sum_rows(CUstream stream, SumParams params, std::uint64_t sums) const;
+  void judge_rows(CUstream stream, const JudgeRowsParams& params) const;
   void digest(CUstream stream, const DigestParams& params) const;
   void evict(CUstream stream, const EvictParams& params) const;
   // Fills the shared memory of every multiprocessor with `value`.
@@ -39,9 +43,9 @@ class KernelModule {
   CUmodule module_ = nullptr;
   unsigned multiprocessors_ = 1;
   unsigned shared_bytes_ = 0;
-  CUfunction fill_ = nullptr, compare_ = nullptr, digest_ = nullptr, evict_ = nullptr,
-             scrub_ = nullptr, block_ = nullptr, stamp_ = nullptr, calibrate_ = nullptr,
-             empty_ = nullptr;
+  CUfunction fill_ = nullptr, compare_ = nullptr, sum_parts_ = nullptr, join_parts_ = nullptr,
+             judge_rows_ = nullptr, digest_ = nullptr, evict_ = nullptr, scrub_ = nullptr,
+             block_ = nullptr, stamp_ = nullptr, calibrate_ = nullptr, empty_ = nullptr;
 };
 
 }  // namespace kjudge

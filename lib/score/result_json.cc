@@ -82,6 +82,17 @@ FieldTable<RoundFacts> round_table() {
                 "say")});
 }
 
+FieldTable<RowFailure> row_failure_table() {
+  return FieldTable<RowFailure>(
+      {required("rows", &RowFailure::rows, count_kind(),
+                "rows of the tensor; 1 where the check measures it as one"),
+       required("failed", &RowFailure::failed, count_kind(), "rows that are wrong"),
+       required("first", &RowFailure::first, count_kind(), "the first of them, counted from 0"),
+       required("worst", &RowFailure::worst, any_number_kind(),
+                "largest error of a row, in the check's own measure"),
+       required("limit", &RowFailure::limit, any_number_kind(), "the check's limit")});
+}
+
 FieldTable<CheckFailure> failure_table() {
   return FieldTable<CheckFailure>(
       {required("output", &CheckFailure::output, word_text(), "name of the tensor"),
@@ -104,6 +115,8 @@ FieldTable<CheckFailure> failure_table() {
                 "elements that are NaN or infinite on one side only"),
        required("unwritten", &CheckFailure::unwritten, count_kind(),
                 "differing elements that still hold the poison from before the launch"),
+       optional("rows", &CheckFailure::rows, object_kind(row_failure_table()),
+                "of a check that measures rows; absent of others"),
        required("regime", &CheckFailure::regime, word_text(), "regime of the inputs"),
        required("round", &CheckFailure::round, integer_kind(0, 1000), "counted from 0"),
        required("pair", &CheckFailure::pair, integer_kind(0, 1000),
