@@ -51,7 +51,9 @@ constexpr std::string_view kFull = R"({
          {"kind": "exact", "signed_zero": true, "max_mismatched": 0, "dtype": "float16"},
          {"kind": "close", "rtol": 0.5, "atol": 1, "dtype": "float64"},
          {"kind": "rel_l2", "limit": 0.25, "per": "tensor", "quantile": 0.75, "dtype": "float64"},
-         {"kind": "cosine", "min": 0.75, "per": "row", "dtype": "float64"}
+         {"kind": "cosine", "min": 0.75, "per": "row", "dtype": "float64"},
+         {"kind": "row_bound", "rtol": 0.5, "c": 0.25, "dtype": "float64"},
+         {"kind": "codes", "same": 0.5, "within": 2, "dtype": "float64"}
        ]},
       {"name": "order", "dtype": "int64", "shape": ["picked"]}
     ]
@@ -410,6 +412,18 @@ TEST_CASE("each check has its fields, and no others") {
         ".per: expected \"row\" or \"tensor\", found \"column\"");
   CHECK(error(R"({"kind": "rel_l2", "limit": 0.1, "rtol": 0.1})") ==
         ".rtol: unknown field; the fields here are kind, limit, per, quantile, dtype");
+  check = checks(R"({"kind": "row_bound", "c": 1e-5})");
+  CHECK(check.kind == CheckKind::row_bound);
+  CHECK(check.c == 1e-5);
+  CHECK(check.rtol == 0);
+  check = checks(R"({"kind": "codes"})");
+  CHECK(check.kind == CheckKind::codes);
+  CHECK(check.same == 0.99);
+  CHECK(check.within == 1);
+  CHECK(error(R"({"kind": "row_bound"})") ==
+        ": neither \"rtol\" nor \"c\" is above 0; use \"exact\" for equal values");
+  CHECK(error(R"({"kind": "codes", "within": 1001})") ==
+        ".within: expected an integer from 0 to 1000, found 1001");
   CHECK(error(R"({"kind": "cosine"})") ==
         ": field \"min\" is missing; expected a number from 1e-18 to 1");
 }

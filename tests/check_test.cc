@@ -573,3 +573,102 @@ TEST_CASE("a failure of rows says what a contestant needs") {
         "output y: cosine similarity 0.75, at least 0.99 is needed; largest error of the tensor "
         "at [3, 2]: got 0.5, expected 0.25; worst error 0.25, relative 0.5");
 }
+
+namespace {
+
+CompareReport bounded(const Check& check, const std::vector<double>& out,
+                      const std::vector<double>& expected) {
+  CompareParams params = compare_params(output_of(DType::float64, DType::float64, {1, 2}), check);
+  params.count = out.size();
+  return compare_on_host(params, bytes_of(out), bytes_of(expected), sums_of(out, expected, 2));
+}
+
+CompareReport coded(DType dtype, std::uint32_t within, const std::vector<double>& out,
+                    const std::vector<double>& expected) {
+  Check check{CheckKind::codes};
+  check.within = within;
+  const CompareParams params = params_of(dtype, DType::float64, check, out.size());
+  std::vector<std::byte> stored(out.size() * 8);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    store_element(dtype, stored.data(), i, out[i], false);
+  return compare_on_host(params, stored, bytes_of(expected));
+}
+
+}  // namespace
+
+TEST_CASE("row_bound allows a share of the element and of its row's size") {
+  Check check{CheckKind::row_bound};
+  check.rtol = 0.25;
+  check.c = 0.5;
+  // The root mean square of {1, 7} is 5: 2.5 + 0.25 and 2.5 + 1.75.
+  CHECK(bounded(check, {3.75, 11.25}, {1, 7}).mismatched == 0);
+  CHECK(bounded(check, {std::nextafter(3.75, 4), 7}, {1, 7}).mismatched == 1);
+  const CompareReport report = bounded(check, {1, 7, 1, 11.5}, {1, 7, 1, 7});
+  CHECK(report.mismatched == 1);
+  CHECK(report.first_index == 3);
+  // Another row is no help, and elements that are infinite do not count.
+  CHECK(bounded(check, {1.5, 1, 100, 100}, {1, 1, 100, 100}).mismatched == 0);
+  CHECK(bounded(check, {2, 1, 100, 100}, {1, 1, 100, 100}).mismatched == 1);
+  CHECK(bounded(check, {1.7, kInf}, {1, kInf}).mismatched == 0);
+  CHECK(bounded(check, {1.8, kInf}, {1, kInf}).mismatched == 1);
+  CHECK(bounded(check, {1, 1}, {1, kInf}).nonfinite == 1);
+  // Rows of zeros.
+  const double n = 0x1p-1022;
+  CHECK(bounded(check, {n, -n}, {0, 0}).mismatched == 0);
+  CHECK(bounded(check, {n, 2 * n}, {0, 0}).mismatched == 2);
+}
+
+TEST_CASE("codes are steps of the type") {
+  // 1.5, 2, 3, 4, 6 are neighbours in e2m1.
+  const CompareReport report = coded(DType::float4_e2m1, 1, {2, 3, 4, 4, 6}, {1.5, 3, 2, 4, 4});
+  CHECK(report.mismatched == 3);
+  CHECK(report.first_index == 0);
+  CHECK(report.beyond == 1);
+  CHECK(report.first_beyond == 2);
+  CHECK(report.worst_steps == 2);
+  CHECK(coded(DType::float8_e4m3, 0, {-0.0, 0x1p-9}, {0, -0x1p-9}).worst_steps == 2);
+  CHECK(coded(DType::float8_e4m3, 0, {-0.0}, {0}).mismatched == 0);
+  CHECK(coded(DType::float16, 0, {0x1p-14}, {0x1p-14 - 0x1p-24}).worst_steps == 1);
+  CHECK(coded(DType::float32, 0, {1}, {1 - 0x1p-24}).worst_steps == 1);
+  CHECK(coded(DType::float64, 0, {5e-324}, {-5e-324}).worst_steps == 2);
+  CHECK(coded(DType::int8, 0, {-128}, {127}).worst_steps == 255);
+  CHECK(coded(DType::uint8, 0, {255}, {0}).worst_steps == 255);
+  const CompareReport stray = coded(DType::bfloat16, 1000, {kNaN, kInf, 1}, {1, kInf, 1});
+  CHECK(stray.mismatched == 1);
+  CHECK(stray.beyond == 1);
+  CHECK(stray.worst_steps == 0);
+}
+
+TEST_CASE("judge of codes: the share, the steps, and what is said") {
+  const OutputSpec output = output_of(DType::int8, DType::int8, {10, 20});
+  Check check{CheckKind::codes};
+  CompareReport report{};
+  report.mismatched = 2;
+  report.first_index = 7;
+  report.worst_steps = 1;
+  CHECK(!judge(output, check, report, 200).has_value());
+  report.mismatched = 3;
+  auto failure = judge(output, check, report, 200);
+  REQUIRE(failure.has_value());
+  CHECK(failure->first_index == 7);
+  failure->out = 1;
+  failure->worst_abs = 1;
+  CHECK(describe(*failure, check) ==
+        "output y: 3 of 200 codes differ (2 may, by 1 step); first at [0, 7]: got 1, expected 0; "
+        "worst error 1");
+  report.mismatched = report.beyond = 1;
+  report.first_beyond = 21;
+  report.worst_steps = ~std::uint64_t{0};
+  failure = judge(output, check, report, 200);
+  REQUIRE(failure.has_value());
+  CHECK(failure->codes.value().worst_steps == std::uint64_t{1} << 62);
+  failure->codes->worst_steps = 5;
+  failure->out = 5;
+  failure->worst_abs = 5;
+  CHECK(describe(*failure, check) ==
+        "output y: 1 of 200 codes differs (2 may, by 1 step); 1 is further off, up to 5 steps; "
+        "first of the worst at [1, 1]: got 5, expected 0; worst error 5");
+  CHECK(describe(judge(output, Check{CheckKind::row_bound, 0.5}, report, 200).value(),
+                 Check{CheckKind::row_bound, 0.5})
+            .find("(allowed 0*rms of the row + 0.5*|expected|)") != std::string::npos);
+}

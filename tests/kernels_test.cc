@@ -104,7 +104,8 @@ CompareReport compared(Session& session, CompareParams params, const std::vector
       report_buffer(session, sizeof(CompareReport));
   out_buffer.write(out);
   expected_buffer.write(expected);
-  report_buffer.write(std::vector<CompareReport>{{0, ~std::uint64_t{0}, 0, 0, 0, 0, 0}});
+  report_buffer.write(
+      std::vector<CompareReport>{{0, ~std::uint64_t{0}, 0, 0, 0, 0, 0, 0, ~std::uint64_t{0}, 0}});
   params.out = out_buffer.address();
   params.expected = expected_buffer.address();
   params.report = report_buffer.address();
@@ -247,7 +248,7 @@ TEST_CASE("compare agrees with the host oracle on special values, poison and ord
     for (int d = 0; d < kDTypeCount; ++d) {
       const auto dtype = static_cast<DType>(d);
       for (DType expected_dtype : {DType::float64, DType::float32, dtype}) {
-        for (std::uint32_t kind : {compare_exact, compare_close}) {
+        for (std::uint32_t kind : {compare_exact, compare_close, compare_codes}) {
           for (std::uint32_t flags = 0; flags < 4; ++flags) {
             const std::size_t n = special.size() * special.size() + 1031;
             std::vector<std::uint8_t> out(n * 8), expected(n * 8);
@@ -268,6 +269,7 @@ TEST_CASE("compare agrees with the host oracle on special values, poison and ord
             params.kind = kind;
             params.dtype = static_cast<std::uint32_t>(dtype);
             params.expected_dtype = static_cast<std::uint32_t>(expected_dtype);
+            params.within = flags;
             params.signed_zero = flags & 1;
             params.saturate = flags >> 1;
             // Some elements were never written.
@@ -289,6 +291,9 @@ TEST_CASE("compare agrees with the host oracle on special values, poison and ord
             REQUIRE(device.worst_abs_bits == oracle.worst_abs_bits);
             REQUIRE(device.worst_rel_bits == oracle.worst_rel_bits);
             REQUIRE(device.any_nonzero == oracle.any_nonzero);
+            REQUIRE(device.beyond == oracle.beyond);
+            REQUIRE(device.first_beyond == oracle.first_beyond);
+            REQUIRE(device.worst_steps == oracle.worst_steps);
           }
         }
       }
@@ -349,6 +354,29 @@ void require_same_judgement(Session& session, const Rows& rows, std::uint64_t ro
   }
 }
 
+void require_same_bound(Session& session, const SumParams& rows, const Rows& both,
+                        const std::vector<std::uint8_t>& out,
+                        const std::vector<std::uint8_t>& expected) {
+  Buffer sums(session, both.device.size() * sizeof(RowSums));
+  sums.write(both.device);
+  CompareParams params{};
+  params.count = rows.count;
+  params.row_size = rows.row_size;
+  params.rtol = 0.05;
+  params.atol = 0.02;
+  params.kind = compare_row_bound;
+  params.dtype = rows.dtype;
+  params.expected_dtype = rows.expected_dtype;
+  params.saturate = rows.saturate;
+  params.sums = sums.address();
+  params.tiny = 1e-3;
+  const CompareReport device = compared(session, params, out, expected);
+  const CompareReport oracle = compare_on_host(params, std::as_bytes(std::span(out)),
+                                               std::as_bytes(std::span(expected)), both.oracle);
+  REQUIRE(std::memcmp(&device, &oracle, sizeof oracle) == 0);
+  REQUIRE(device.mismatched > 0);
+}
+
 }  // namespace
 
 TEST_CASE("sums of rows and what is made of them are the oracle's to the last bit") {
@@ -391,6 +419,7 @@ TEST_CASE("sums of rows and what is made of them are the oracle's to the last bi
             REQUIRE(std::memcmp(&both.device[row], &both.oracle[row], sizeof(RowSums)) == 0);
           }
           require_same_judgement(session, both, row_size, dtype);
+          require_same_bound(session, params, both, out, expected);
         }
       }
     }

@@ -207,7 +207,7 @@ TEST_CASE("checks that measure rows accept and refuse, and say where") {
       const CheckFailure& failure = shape.failure.value();
       CHECK(failure.check == "rel_l2");
       CHECK(failure.first_index + 1 == failure.elements);
-      CHECK(failure.mismatched >= 1);  // and what is rounded twice
+      CHECK(failure.mismatched == 1);
       CHECK(failure.out - failure.expected == doctest::Approx(1).epsilon(1e-3));
       CHECK(failure.worst_abs == doctest::Approx(1).epsilon(1e-3));
       CHECK(failure.rows.value().worst > 1e-6);
@@ -216,6 +216,25 @@ TEST_CASE("checks that measure rows accept and refuse, and say where") {
     const auto unwritten = judge_with(kind, checks, {{"unwritten_tail"}});
     CHECK_MESSAGE(unwritten.verdict == Verdict::wrong_result, summary(unwritten));
     CHECK(unwritten.shapes.at(0).failure.value().unwritten == 10);
+  });
+}
+
+TEST_CASE("checks of elements against their row, and of codes, accept and refuse") {
+  on_each_driver([](DriverKind kind) {
+    Check bound{CheckKind::row_bound, 1e-6};
+    bound.c = 1e-6;
+    for (const Check& check : {bound, Check{CheckKind::codes}}) {
+      const auto right = judge_with(kind, {check}, {{"right"}});
+      CHECK_MESSAGE(right.verdict == Verdict::accepted, summary(right));
+      const auto wrong = judge_with(kind, {check}, {{"wrong_last"}});
+      CHECK_MESSAGE(wrong.verdict == Verdict::wrong_result, summary(wrong));
+      const CheckFailure& failure = wrong.shapes.at(0).failure.value();
+      CHECK(failure.check == name(check.kind));
+      CHECK(failure.mismatched == 1);
+      CHECK(failure.first_index + 1 == failure.elements);
+      CHECK(failure.codes.has_value() == (check.kind == CheckKind::codes));
+      if (failure.codes) CHECK(failure.codes->beyond == 1);
+    }
   });
 }
 

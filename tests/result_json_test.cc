@@ -177,6 +177,16 @@ TEST_CASE("a failure of rows says how far they are off") {
                 page);
 }
 
+TEST_CASE("a failure of codes says how many steps they are off") {
+  Evaluation evaluation = wrong_result();
+  evaluation.shapes[0].failure->codes = {3, std::uint64_t{1} << 62};
+  const Evaluation read = result_from_json(result_to_json(evaluation), "r.json");
+  CHECK(read.shapes[0].failure.value().codes.value().beyond == 3);
+  CHECK(read.shapes[0].failure->codes->worst_steps == std::uint64_t{1} << 62);
+  CHECK(evaluation_page(read).find("; 3 beyond the steps allowed, worst 4611686018427387904;") !=
+        std::string::npos);
+}
+
 TEST_CASE("what the GPU said after a round: absent is not the same as for no reason") {
   Evaluation evaluation = accepted();
   auto& rounds = evaluation.shapes[0].rounds;
@@ -226,6 +236,7 @@ TEST_CASE("every field of a result refuses every wrong kind, and names itself") 
   evaluation.shapes[0].failure->out = 1;  // words may stand here, but not any
   evaluation.shapes[0].failure->expected = 2;
   evaluation.shapes[0].failure->rows = {100, 3, 7, 0.5, 0.25};
+  evaluation.shapes[0].failure->codes = {3, 17};
   ShapeFacts shape = accepted().shapes[0];
   shape.rounds.resize(1);
   shape.rounds[0].pairs.resize(1);

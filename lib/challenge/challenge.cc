@@ -74,7 +74,8 @@ IntegerRange integer_range(DType dtype) {
   }
 }
 
-constexpr std::array<std::string_view, 4> kCheckNames = {"exact", "close", "rel_l2", "cosine"};
+constexpr std::array<std::string_view, 6> kCheckNames = {"exact",  "close",     "rel_l2",
+                                                         "cosine", "row_bound", "codes"};
 
 // Turns what stands in the file into a Challenge; every message names the file and the field.
 class Resolver {

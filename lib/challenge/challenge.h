@@ -30,7 +30,7 @@ struct Regime {
   std::vector<Generator> generators;  // one per input of the shape, in its order
 };
 
-enum class CheckKind { exact, close, rel_l2, cosine };
+enum class CheckKind { exact, close, rel_l2, cosine, row_bound, codes };
 std::string_view name(CheckKind kind);
 
 // What a measure is taken of: every row, the last dimension, or the tensor as one.
@@ -43,7 +43,10 @@ struct Check {
   bool signed_zero = false;
   double limit = 0;  // of rel_l2, the error; of cosine, the least similarity
   Per per = Per::row;
-  double quantile = 1;  // of rel_l2: the share of the rows that must be within the limit
+  double quantile = 1;       // of rel_l2: the share of the rows that must be within the limit
+  double c = 0;              // of row_bound: error allowed as a share of the row's root mean square
+  double same = 0.99;        // of codes: the share that must be equal
+  std::uint32_t within = 1;  // of codes: steps that any may be off
 };
 
 enum class Overflow { infinity, saturate };

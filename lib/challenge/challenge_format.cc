@@ -120,6 +120,8 @@ Kind<CheckFile> check_kind() {
   const auto fraction =
       check_field(optional("max_mismatched", &Check::max_mismatched, number_kind(0, 1),
                            "fraction of the elements that may fail, NaN and infinity excepted"));
+  const auto rtol = check_field(optional("rtol", &Check::rtol, number_kind(0, 1),
+                                         "error allowed as a share of the expected value"));
   const auto per = check_field(
       optional("per", &Check::per, word_kind<Per>({{"row", Per::row}, {"tensor", Per::tensor}}),
                "what is measured: every row, which is the last dimension, or the tensor as one"));
@@ -130,8 +132,7 @@ Kind<CheckFile> check_kind() {
                    optional("signed_zero", &Check::signed_zero, boolean_kind(), "-0 and 0 differ")),
                fraction, dtype})},
        {"close", CheckKind::close,
-        Table({check_field(optional("rtol", &Check::rtol, number_kind(0, 1),
-                                    "error allowed as a share of the expected value")),
+        Table({rtol,
                check_field(optional("atol", &Check::atol, number_kind(0, 0x1p120),
                                     "error allowed anywhere")),
                fraction, dtype})},
@@ -143,12 +144,27 @@ Kind<CheckFile> check_kind() {
                dtype})},
        {"cosine", CheckKind::cosine,
         Table({check_field(required("min", &Check::limit, limit, "least cosine similarity")), per,
+               dtype})},
+       {"row_bound", CheckKind::row_bound,
+        Table({rtol,
+               check_field(optional("c", &Check::c, number_kind(0, 1),
+                                    "error allowed as a share of the root mean square of the "
+                                    "row's expected values")),
+               dtype})},
+       {"codes", CheckKind::codes,
+        Table({check_field(optional("same", &Check::same, number_kind(0, 1),
+                                    "share of the elements that must be equal")),
+               check_field(optional("within", &Check::within, integer_kind<std::uint32_t>(0, 1000),
+                                    "steps of the type that any element may be off")),
                dtype})}});
   kind.read = [read = kind.read](const JsonCursor& at) {
     CheckFile check = read(at);
     check.check.kind = check.kind;
     if (check.kind == CheckKind::close && check.check.rtol == 0 && check.check.atol == 0) {
       at.fail("neither \"rtol\" nor \"atol\" is above 0; use \"exact\" for equal values");
+    }
+    if (check.kind == CheckKind::row_bound && check.check.rtol == 0 && check.check.c == 0) {
+      at.fail("neither \"rtol\" nor \"c\" is above 0; use \"exact\" for equal values");
     }
     return check;
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/check.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -11,11 +12,26 @@
 namespace kjudge {
 namespace {
 
+constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 62;  // that a result file holds
+
 // A value as a contestant would write it: 9 digits tell any two float32 apart.
 std::string number(double value, int digits = 9) {
   std::array<char, 40> text;
   std::snprintf(text.data(), text.size(), "%.*g", digits, value);
   return text.data();
+}
+
+CompareKind compare_kind(CheckKind kind) {
+  switch (kind) {
+    case CheckKind::exact:
+      return compare_exact;
+    case CheckKind::row_bound:
+      return compare_row_bound;
+    case CheckKind::codes:
+      return compare_codes;
+    default:
+      return compare_close;
+  }
 }
 
 double smallest_normal(DType dtype) {
@@ -74,12 +90,31 @@ std::string elements_text(const CheckFailure& failure, const Check& check) {
                          failure.elements == 1 ? " element" : " elements",
                          failure.mismatched == 1 ? " differs" : " differ", "; first at ",
                          bracketed(failure.first_position), ": ", values_text(failure));
+  if (check.kind == CheckKind::row_bound) {
+    return text + cat(" (allowed ", number(check.c), "*rms of the row + ", number(check.rtol),
+                      "*|expected|)");
+  }
   if (check.kind != CheckKind::close) return text;
   text += cat(" (allowed ", number(check.atol), " + ", number(check.rtol), "*|expected|");
   if (check.max_mismatched > 0) {
     text += cat(" for all but ", number(100 * check.max_mismatched), " % of the elements");
   }
   return text + ")";
+}
+
+std::string codes_text(const CheckFailure& failure, const Check& check) {
+  const std::uint64_t far = failure.codes->beyond - failure.nonfinite;
+  std::string text =
+      cat(failure.mismatched, " of ", failure.elements, failure.elements == 1 ? " code" : " codes",
+          failure.mismatched == 1 ? " differs" : " differ", " (",
+          allowed_beyond(check.same, failure.elements), " may, by ", check.within,
+          check.within == 1 ? " step" : " steps", ")");
+  if (far > 0) {
+    text += cat("; ", far, far == 1 ? " is" : " are", " further off, up to ",
+                failure.codes->worst_steps, " steps");
+  }
+  return text + cat(failure.codes->beyond > 0 ? "; first of the worst at " : "; first at ",
+                    bracketed(failure.first_position), ": ", values_text(failure));
 }
 
 // "relative L2 error 0.01, allowed 1e-05"
@@ -115,6 +150,8 @@ bool measures_rows(CheckKind kind) {
   return kind == CheckKind::rel_l2 || kind == CheckKind::cosine;
 }
 
+bool needs_sums(CheckKind kind) { return measures_rows(kind) || kind == CheckKind::row_bound; }
+
 std::uint64_t row_size(const OutputSpec& output, const Check& check) {
   const auto& dims = output.tensor.dims;
   if (check.per == Per::tensor) return static_cast<std::uint64_t>(element_count(dims));
@@ -140,9 +177,12 @@ JudgeRowsParams judge_rows_params(const OutputSpec& output, const Check& check) 
 
 CompareParams compare_params(const OutputSpec& output, const Check& check) {
   CompareParams params{};
-  params.kind = check.kind == CheckKind::exact ? compare_exact : compare_close;
+  params.kind = compare_kind(check.kind);
   params.rtol = check.rtol;
-  params.atol = check.atol;
+  params.atol = check.kind == CheckKind::row_bound ? check.c : check.atol;
+  params.within = check.within;
+  params.row_size = row_size(output, check);
+  params.tiny = smallest_normal(output.tensor.dtype);
   params.signed_zero = check.signed_zero;
   params.dtype = static_cast<std::uint32_t>(output.tensor.dtype);
   params.expected_dtype = static_cast<std::uint32_t>(output.expected_dtype);
@@ -155,8 +195,11 @@ std::optional<CheckFailure> judge(const OutputSpec& output, const Check& check,
   KJ_CHECK(report.mismatched <= elements);
   KJ_CHECK(report.nonfinite <= report.mismatched && report.still_poisoned <= report.mismatched);
   // No fraction covers a NaN or an infinity that is not where expected has one.
-  const double allowed = std::floor(check.max_mismatched * static_cast<double>(elements));
-  if (report.nonfinite == 0 && static_cast<double>(report.mismatched) <= allowed) {
+  const bool codes = check.kind == CheckKind::codes;
+  const double allowed = codes ? static_cast<double>(allowed_beyond(check.same, elements))
+                               : std::floor(check.max_mismatched * static_cast<double>(elements));
+  if (report.nonfinite == 0 && report.beyond == 0 &&
+      static_cast<double>(report.mismatched) <= allowed) {
     return std::nullopt;
   }
   KJ_CHECK(report.first_index < elements);
@@ -164,7 +207,8 @@ std::optional<CheckFailure> judge(const OutputSpec& output, const Check& check,
   failure.output = output.tensor.name;
   failure.check = name(check.kind);
   failure.elements = elements;
-  explain(output, report, report.first_index, failure);
+  if (codes) failure.codes = {report.beyond, std::min(report.worst_steps, kMostSteps)};
+  explain(output, report, report.beyond > 0 ? report.first_beyond : report.first_index, failure);
   return failure;
 }
 
@@ -200,9 +244,10 @@ std::string describe(const CheckFailure& failure, const Check& check) {
     return cat("input ", failure.output,
                ": changed during the replay; inputs are read-only, write to the outputs only");
   }
-  std::string text =
-      cat("output ", failure.output, ": ",
-          failure.rows.has_value() ? rows_text(failure, check) : elements_text(failure, check));
+  std::string text = cat("output ", failure.output, ": ",
+                         failure.rows    ? rows_text(failure, check)
+                         : failure.codes ? codes_text(failure, check)
+                                         : elements_text(failure, check));
   if (check.kind != CheckKind::exact) {
     text += cat("; worst error ", number(failure.worst_abs, 3));
     if (failure.worst_rel > 0) text += cat(", relative ", number(failure.worst_rel, 3));

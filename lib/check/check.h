@@ -25,6 +25,12 @@ struct RowFailure {
   double worst = 0, limit = 0;  // in the check's own measure
 };
 
+// Of the check of codes.
+struct CodeFailure {
+  std::uint64_t beyond = 0;       // elements more steps off than the check allows
+  std::uint64_t worst_steps = 0;  // of any element finite on both sides, at most 2^62
+};
+
 // Why an output is wrong, for the contestant to act on.
 struct CheckFailure {
   std::string output;
@@ -36,10 +42,13 @@ struct CheckFailure {
   std::string regime;
   int round = 0, pair = 0;
   std::optional<RowFailure> rows;  // first_index is then the worst element of the first failed row
+  std::optional<CodeFailure> codes;
 };
 
-// Whether a check of this kind measures rows or compares elements.
+// Whether a check of this kind measures rows or compares elements, and whether it is computed from
+// sums of rows, as row_bound is too.
 bool measures_rows(CheckKind kind);
+bool needs_sums(CheckKind kind);
 
 // The rows that `check` measures of an output: of the last dimension, or the tensor as one.
 std::uint64_t row_size(const OutputSpec& output, const Check& check);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "driver/kernels/philox.h"
 #include "error.h"
@@ -27,6 +28,13 @@ namespace kjudge {
 //      fused multiply-add.
 //   6. Worst errors are over all elements finite on both sides, relative ones where expected is not
 //   0.
+//   7. codes: the steps between the two in their type, of which -0 and 0 are one value.
+//   8. Sums of rows are those of RowSums (driver/kernels.h), over elements finite on both sides.
+//   9. A row whose expected elements are all 0 is right where norm(out) <= sqrt(n) * the smallest
+//      normal number of the type, n its finite elements; its error is then 0, else infinity.
+//  10. A row with a stray NaN or infinity is wrong.
+//  11. row_bound: fabs(out - expected) <= c * rms + rtol * fabs(expected), with the rms of the
+//      row's finite expected elements.
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -126,14 +134,70 @@ bool holds_poison(const CompareParams& params, std::span<const std::byte> out,
   return true;
 }
 
+// Rule 9.
+bool is_tiny(double tiny, const RowSums& sums) {
+  const double norm = std::sqrt(static_cast<double>(sums.finite)) * tiny;
+  return std::sqrt(sums.difference) <= std::ldexp(norm, -static_cast<int>(sums.exponent));
+}
+
+// Steps from 0 to a value of a float type, with its sign: what remains of the logarithm once each
+// binade has as many steps as any other.
+std::int64_t steps_from_zero(const FloatType& type, double value) {
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  const int binade = value == 0 ? type.least_exponent : std::max(exponent - 1, type.least_exponent);
+  const auto in_binade =
+      static_cast<std::int64_t>(std::ldexp(std::fabs(value), type.mantissa_bits - binade));
+  const std::int64_t steps =
+      (std::int64_t{binade - type.least_exponent} << type.mantissa_bits) + in_binade;
+  return value < 0 ? -steps : steps;
+}
+
+std::int64_t integer_of(double value) {
+  return value >= 0x1p63 ? std::numeric_limits<std::int64_t>::max()
+                         : static_cast<std::int64_t>(value);
+}
+
+std::uint64_t steps_between(const CompareParams& params, std::span<const std::byte> out_bytes,
+                            std::span<const std::byte> expected_bytes, std::uint64_t index,
+                            double out, double expected) {
+  const auto dtype = static_cast<DType>(params.dtype);
+  std::int64_t a = 0, b = 0;
+  if (is_floating(dtype)) {
+    a = steps_from_zero(float_type(dtype), out);
+    b = steps_from_zero(float_type(dtype), expected);
+  } else {
+    const bool wide = dtype == DType::int64;
+    const bool both_wide = wide && static_cast<DType>(params.expected_dtype) == DType::int64;
+    a = wide ? load<std::int64_t>(out_bytes, index) : integer_of(out);
+    b = both_wide ? load<std::int64_t>(expected_bytes, index) : integer_of(expected);
+  }
+  const auto low = static_cast<std::uint64_t>(std::min(a, b));
+  return static_cast<std::uint64_t>(std::max(a, b)) - low;
+}
+
+// |out - expected| that a row's elements may have beside their own share; nullopt: anything.
+std::optional<double> row_bound(const CompareParams& params, const RowSums& sums) {
+  if (sums.expected != 0) {
+    const double mean = sums.expected / static_cast<double>(sums.finite);
+    return params.atol * std::ldexp(std::sqrt(mean), static_cast<int>(sums.exponent));
+  }
+  if (is_tiny(params.tiny, sums)) return std::nullopt;
+  return 0;
+}
+
 bool matches(const CompareParams& params, std::span<const std::byte> out_bytes,
              std::span<const std::byte> expected_bytes, std::uint64_t index, double out,
-             double expected) {
+             double expected, std::span<const RowSums> rows) {
   if (!std::isfinite(out) || !std::isfinite(expected)) {
     return out == expected || (std::isnan(out) && std::isnan(expected));
   }
   if (params.kind == compare_close) {
     return std::fabs(out - expected) <= params.atol + params.rtol * std::fabs(expected);
+  }
+  if (params.kind == compare_row_bound) {
+    const auto bound = row_bound(params, rows[index / params.row_size]);
+    return !bound || std::fabs(out - expected) <= *bound + params.rtol * std::fabs(expected);
   }
   constexpr auto kInt64 = static_cast<std::uint32_t>(DType::int64);
   if (params.dtype == kInt64 && params.expected_dtype == kInt64) {
@@ -142,12 +206,6 @@ bool matches(const CompareParams& params, std::span<const std::byte> out_bytes,
   return out == expected &&
          (params.signed_zero == 0 || std::signbit(out) == std::signbit(expected));
 }
-
-// Rules of rows:
-//   7. Sums are those of RowSums (driver/kernels.h), over elements finite on both sides.
-//   8. A row whose expected elements are all 0 is right where norm(out) <= sqrt(n) * the smallest
-//      normal number of the type, n its finite elements; its error is then 0, else infinity.
-//   9. A row with a stray NaN or infinity is wrong.
 
 // The order of additions of RowSums: `term(i)` for i below count, in 32 lanes, then a tree.
 template <class Term>
@@ -223,9 +281,7 @@ struct RowJudged {
 
 RowJudged judge_row(const JudgeRowsParams& params, const RowSums& sums) {
   if (sums.expected == 0) {
-    const double norm = std::sqrt(static_cast<double>(sums.finite)) * params.tiny;
-    const bool right =
-        std::sqrt(sums.difference) <= std::ldexp(norm, -static_cast<int>(sums.exponent));
+    const bool right = is_tiny(params.tiny, sums);
     return {right ? 0 : kInfinity, right};
   }
   if (params.kind == row_rel_l2) {
@@ -277,12 +333,12 @@ double round_to(DType dtype, double value, Overflow overflow) {
 }
 
 CompareReport compare_on_host(const CompareParams& params, std::span<const std::byte> out,
-                              std::span<const std::byte> expected) {
+                              std::span<const std::byte> expected, std::span<const RowSums> rows) {
   const auto dtype = static_cast<DType>(params.dtype);
   const auto expected_dtype = static_cast<DType>(params.expected_dtype);
   const Overflow overflow = params.saturate != 0 ? Overflow::saturate : Overflow::infinity;
   CompareReport report{};
-  report.first_index = std::numeric_limits<std::uint64_t>::max();
+  report.first_index = report.first_beyond = std::numeric_limits<std::uint64_t>::max();
   double worst_abs = 0, worst_rel = 0;
   for (std::uint64_t i = params.first; i < params.first + params.count; ++i) {
     const double got = element_value(dtype, out, i);
@@ -294,7 +350,19 @@ CompareReport compare_on_host(const CompareParams& params, std::span<const std::
       worst_abs = std::fmax(worst_abs, error);
       if (wanted != 0) worst_rel = std::fmax(worst_rel, error / std::fabs(wanted));
     }
-    if (matches(params, out, expected, i, got, wanted)) continue;
+    std::uint64_t steps = 0;
+    if (finite && params.kind == compare_codes) {
+      steps = steps_between(params, out, expected, i, got, wanted);
+      report.worst_steps = std::max(report.worst_steps, steps);
+    }
+    const bool match = finite && params.kind == compare_codes
+                           ? steps == 0
+                           : matches(params, out, expected, i, got, wanted, rows);
+    if (match) continue;
+    if (params.kind == compare_codes && (!finite || steps > params.within)) {
+      ++report.beyond;
+      report.first_beyond = std::min(report.first_beyond, i);
+    }
     ++report.mismatched;
     report.first_index = std::min(report.first_index, i);
     if (!finite) ++report.nonfinite;

@@ -14,8 +14,10 @@ namespace kjudge {
 // What kjudge's kernels of checks compute, from the same bytes, one element at a time: the oracle
 // that tests hold them to. The same reports to the last bit.
 
+// `rows` are the sums that params.sums stands for.
 CompareReport compare_on_host(const CompareParams& params, std::span<const std::byte> out,
-                              std::span<const std::byte> expected);
+                              std::span<const std::byte> expected,
+                              std::span<const RowSums> rows = {});
 
 RowSums sum_row_on_host(const SumParams& params, std::span<const std::byte> out,
                         std::span<const std::byte> expected, std::uint64_t row);

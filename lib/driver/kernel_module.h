@@ -39,13 +39,17 @@ class KernelModule {
   void launch(CUfunction function, unsigned blocks, unsigned threads, unsigned shared_bytes,
               CUstream stream, const void* params) const;
 
+  // Blocks for a warp per part of `rows` rows; on the host driver, for their elements.
+  unsigned row_blocks(std::uint64_t rows, std::uint64_t row_size) const;
+
   const Driver& driver_;
   CUmodule module_ = nullptr;
   unsigned multiprocessors_ = 1;
   unsigned shared_bytes_ = 0;
   CUfunction fill_ = nullptr, compare_ = nullptr, sum_parts_ = nullptr, join_parts_ = nullptr,
-             judge_rows_ = nullptr, digest_ = nullptr, evict_ = nullptr, scrub_ = nullptr,
-             block_ = nullptr, stamp_ = nullptr, calibrate_ = nullptr, empty_ = nullptr;
+             judge_rows_ = nullptr, bound_rows_ = nullptr, digest_ = nullptr, evict_ = nullptr,
+             scrub_ = nullptr, block_ = nullptr, stamp_ = nullptr, calibrate_ = nullptr,
+             empty_ = nullptr;
 };
 
 }  // namespace kjudge

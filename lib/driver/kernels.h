@@ -41,9 +41,18 @@ struct CompareReport {
   uint64_t nonfinite;       // mismatches with a NaN or infinity on either side
   uint64_t still_poisoned;  // mismatches whose bytes are exactly the poison that was there
   uint64_t any_nonzero;     // 1 when any expected element is not 0
+  uint64_t beyond;          // of compare_codes: mismatches of more than `within` steps, and stray
+  uint64_t first_beyond;    // smallest flat index of them; ~0 when none
+  uint64_t worst_steps;     // of compare_codes, over elements finite on both sides
 };
 
-enum CompareKind : uint32_t { compare_exact = 0, compare_close = 1 };
+enum CompareKind : uint32_t {
+  compare_exact = 0,
+  compare_close = 1,      // within atol + rtol * |expected|
+  compare_row_bound = 2,  // within atol * rms(row of expected) + rtol * |expected|; in a row that
+                          //   is expected to be all 0, as judge_rows has it
+  compare_codes = 3,      // the same code; a step is from one value of the type to the next
+};
 
 // Compares elements first .. first + count - 1 of contiguous `out` (dtype) with those of `expected`
 // (expected_dtype), which is first rounded to `dtype`, nearest even; overflow gives infinity, or
@@ -58,7 +67,10 @@ struct CompareParams {
   uint32_t dtype, expected_dtype;
   uint32_t signed_zero;  // exact: -0 and 0 differ
   uint32_t saturate;
-  uint32_t reserved;
+  uint32_t within;    // compare_codes: steps
+  uint64_t sums;      // compare_row_bound: RowSums of the rows from element 0 on
+  uint64_t row_size;  // compare_row_bound: `first` is 0 and `count` a multiple of it
+  double tiny;        // compare_row_bound: as in JudgeRowsParams
 };
 
 // Sums over the elements of a row that are finite on both sides, expected rounded as above. Each

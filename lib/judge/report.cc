@@ -49,6 +49,10 @@ std::string failure_text(const CheckFailure& failure) {
     text += cat("; ", failure.rows->failed, " of ", failure.rows->rows, " rows");
     text += formatted(", worst %.3g, limit %.9g", failure.rows->worst, failure.rows->limit);
   }
+  if (failure.codes) {
+    text += cat("; ", failure.codes->beyond, " beyond the steps allowed, worst ",
+                failure.codes->worst_steps);
+  }
   text += formatted("; %s at [%s]: got %.9g, expected %.9g",
                     failure.rows ? "largest error of the first" : "first", position.c_str(),
                     failure.out, failure.expected);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kMaxReports = 1024;  // outputs x checks of one shape
 constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
-constexpr CompareReport kNothingCompared{0, kNone, 0, 0, 0, 0, 0};
+constexpr CompareReport kNothingCompared{0, kNone, 0, 0, 0, 0, 0, 0, kNone, 0};
 
 std::uint64_t elements(const OutputSpec& output) {
   return static_cast<std::uint64_t>(element_count(output.tensor.dims));
@@ -28,7 +28,7 @@ DeviceChecks::DeviceChecks(DeviceSide& side, std::span<const Shape* const> shape
   for (const Shape* shape : shapes) {
     for (const OutputSpec& output : shape->outputs) {
       for (const Check& check : output.checks) {
-        if (!measures_rows(check.kind)) continue;
+        if (!needs_sums(check.kind)) continue;
         const std::uint64_t size = row_size(output, check), parts = parts_per_row(size);
         const std::uint64_t rows = elements(output) / size;
         most_rows = std::max(most_rows, rows);
@@ -51,7 +51,7 @@ std::vector<DeviceChecks::Running> DeviceChecks::plan(const Shape& shape,
     std::vector<const Check*> checks;
     for (const Check& check : output.checks) checks.push_back(&check);
     const auto rows_of = [&](const Check* check) {
-      return measures_rows(check->kind) ? row_size(output, *check) : 0;
+      return needs_sums(check->kind) ? row_size(output, *check) : 0;
     };
     std::stable_sort(checks.begin(), checks.end(),
                      [&](const Check* a, const Check* b) { return rows_of(a) < rows_of(b); });
@@ -66,6 +66,7 @@ std::vector<DeviceChecks::Running> DeviceChecks::plan(const Shape& shape,
       one.compare.count = elements(output);
       one.compare.poison_key = places[o].poison_key;
       one.compare.report = report + offsetof(Reports, elements);
+      one.compare.sums = sums_.mapping.address();
       one.rows.sums = sums_.mapping.address();
       one.rows.rows = elements(output) / one.rows.row_size;
       one.rows.report = report + offsetof(Reports, rows);
@@ -85,8 +86,8 @@ std::optional<DeviceChecks::Failure> DeviceChecks::check(const Shape& shape,
   const std::uint64_t at = reports_.mapping.address();
   KJ_DRIVER(side_.driver, cuMemcpyHtoD(at, reports.data(), bytes));
   for (const Running& one : running) {
+    if (one.sums_first) sum(*one.output, one.place, one.rows.row_size);
     if (measures_rows(one.check->kind)) {
-      if (one.sums_first) sum(*one.output, one.place, one.rows.row_size);
       side_.kernels.judge_rows(side_.stream.get(), one.rows);
     } else {
       side_.kernels.compare(side_.stream.get(), one.compare);

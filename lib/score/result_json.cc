@@ -93,6 +93,14 @@ FieldTable<RowFailure> row_failure_table() {
        required("limit", &RowFailure::limit, any_number_kind(), "the check's limit")});
 }
 
+FieldTable<CodeFailure> code_failure_table() {
+  return FieldTable<CodeFailure>(
+      {required("beyond", &CodeFailure::beyond, count_kind(),
+                "elements further off than any may be, NaN and infinity among them"),
+       required("worst_steps", &CodeFailure::worst_steps, count_kind(),
+                "largest number of steps between an element and the expected one")});
+}
+
 FieldTable<CheckFailure> failure_table() {
   return FieldTable<CheckFailure>(
       {required("output", &CheckFailure::output, word_text(), "name of the tensor"),
@@ -117,6 +125,8 @@ FieldTable<CheckFailure> failure_table() {
                 "differing elements that still hold the poison from before the launch"),
        optional("rows", &CheckFailure::rows, object_kind(row_failure_table()),
                 "of a check that measures rows; absent of others"),
+       optional("codes", &CheckFailure::codes, object_kind(code_failure_table()),
+                "of the check \"codes\"; absent of others"),
        required("regime", &CheckFailure::regime, word_text(), "regime of the inputs"),
        required("round", &CheckFailure::round, integer_kind(0, 1000), "counted from 0"),
        required("pair", &CheckFailure::pair, integer_kind(0, 1000),

@@ -13,31 +13,37 @@ struct Found {
   std::uint64_t mismatched = 0, first_index = ~std::uint64_t{0}, nonfinite = 0, still_poisoned = 0;
   double worst_abs = 0, worst_rel = 0;
   bool any_nonzero = false;
+  std::uint64_t beyond = 0, first_beyond = ~std::uint64_t{0}, worst_steps = 0;
 };
 
-KJ_DEVICE bool poisoned(const CompareParams& p, std::uint64_t index) {
-  const DType dtype = static_cast<DType>(p.dtype);
-  int bits = 8;
+// What an element may be off beside its own share.
+struct Allowance {
+  double atol = 0;
+  bool anything = false;  // that is finite
+};
+
+KJ_DEVICE int element_bits(DType dtype) {
   switch (dtype) {
     case DType::float64:
     case DType::int64:
-      bits = 64;
-      break;
+      return 64;
     case DType::float32:
     case DType::int32:
-      bits = 32;
-      break;
+      return 32;
     case DType::float16:
     case DType::bfloat16:
     case DType::int16:
-      bits = 16;
-      break;
+      return 16;
     case DType::float4_e2m1:
-      bits = 4;
-      break;
+      return 4;
     default:
-      break;
+      return 8;
   }
+}
+
+KJ_DEVICE bool poisoned(const CompareParams& p, std::uint64_t index) {
+  const DType dtype = static_cast<DType>(p.dtype);
+  const int bits = element_bits(dtype);
   if (bits == 4) {
     const unsigned shift = index % 2 * 4;
     return ((at<const std::uint8_t>(p.out)[index / 2] ^ poison_byte(p.poison_key, index / 2)) >>
@@ -59,7 +65,52 @@ KJ_DEVICE bool same_int64(const CompareParams& p, std::uint64_t index) {
   return at<const std::int64_t>(p.out)[index] == at<const std::int64_t>(p.expected)[index];
 }
 
-KJ_DEVICE void compare_element(const CompareParams& p, std::uint64_t index, Found* found) {
+KJ_DEVICE std::uint64_t load_bits(DType dtype, const void* base, std::uint64_t index) {
+  switch (element_bits(dtype)) {
+    case 64:
+      return static_cast<const std::uint64_t*>(base)[index];
+    case 32:
+      return static_cast<const std::uint32_t*>(base)[index];
+    case 16:
+      return static_cast<const std::uint16_t*>(base)[index];
+    case 8:
+      return static_cast<const std::uint8_t*>(base)[index];
+    default:
+      return static_cast<const std::uint8_t*>(base)[index / 2] >> (index % 2 * 4) & 15u;
+  }
+}
+
+// Steps between two codes of a type: floats are sign and magnitude, integers two's complement.
+KJ_DEVICE std::uint64_t steps_between(DType dtype, std::uint64_t a, std::uint64_t b) {
+  const int width = element_bits(dtype);
+  const std::uint64_t sign = std::uint64_t{1} << (width - 1);
+  const bool floating = static_cast<int>(dtype) <= static_cast<int>(DType::float4_e2m1);
+  if (floating && ((a ^ b) & sign)) return (a & (sign - 1)) + (b & (sign - 1));
+  if (floating) {
+    a &= sign - 1;
+    b &= sign - 1;
+  } else if (dtype != DType::uint8 && dtype != DType::boolean) {
+    // Moves the order of signed integers to that of unsigned ones.
+    a ^= sign;
+    b ^= sign;
+  }
+  return a > b ? a - b : b - a;
+}
+
+// Of elements finite on both sides.
+KJ_DEVICE std::uint64_t code_steps(const CompareParams& p, std::uint64_t index, double expected) {
+  const DType dtype = static_cast<DType>(p.dtype);
+  const std::uint64_t code = load_bits(dtype, at<const void>(p.out), index);
+  if (dtype == DType::int64 && static_cast<DType>(p.expected_dtype) == DType::int64) {
+    return steps_between(dtype, code, load_bits(dtype, at<const void>(p.expected), index));
+  }
+  std::uint64_t wanted = 0;
+  store_element(dtype, &wanted, 0, expected, p.saturate != 0);
+  return steps_between(dtype, code, wanted);
+}
+
+KJ_DEVICE void compare_element(const CompareParams& p, const Allowance& allowed,
+                               std::uint64_t index, Found* found) {
   const DType dtype = static_cast<DType>(p.dtype);
   const DType expected_dtype = static_cast<DType>(p.expected_dtype);
   const double out = load_element(dtype, at<const void>(p.out), index);
@@ -68,18 +119,24 @@ KJ_DEVICE void compare_element(const CompareParams& p, std::uint64_t index, Foun
   const bool both_finite = finite(out) && finite(expected);
   const double error = magnitude(out - expected);
   if (expected != 0) found->any_nonzero = true;
-  bool match;
+  bool match, beyond = false;
   if (!both_finite) {
     const bool both_nan = out != out && expected != expected;
     match = both_nan || out == expected;
+    beyond = p.kind == compare_codes && !match;
   } else if (p.kind == compare_exact) {
     match = out == expected;
     if (match && p.signed_zero && out == 0) {
       match = (bit_copy<std::uint64_t>(out) ^ bit_copy<std::uint64_t>(expected)) >> 63 == 0;
     }
     if (dtype == DType::int64 && expected_dtype == DType::int64) match = same_int64(p, index);
+  } else if (p.kind == compare_codes) {
+    const std::uint64_t steps = code_steps(p, index, expected);
+    match = steps == 0;
+    beyond = steps > p.within;
+    if (steps > found->worst_steps) found->worst_steps = steps;
   } else {
-    match = error <= p.atol + p.rtol * magnitude(expected);
+    match = allowed.anything || error <= allowed.atol + p.rtol * magnitude(expected);
   }
   if (both_finite) {
     if (error > found->worst_abs) found->worst_abs = error;
@@ -92,14 +149,36 @@ KJ_DEVICE void compare_element(const CompareParams& p, std::uint64_t index, Foun
   if (!both_finite) ++found->nonfinite;
   if (index < found->first_index) found->first_index = index;
   if (poisoned(p, index)) ++found->still_poisoned;
+  if (!beyond) return;
+  ++found->beyond;
+  if (index < found->first_beyond) found->first_beyond = index;
 }
 
-KJ_DEVICE void merge(const Found& found, CompareReport* report) {
+KJ_DEVICE void merge(Found found, CompareReport* report) {
+#ifdef __CUDACC__
+  // One atomic per warp for what every element has.
+  for (int lane = 16; lane > 0; lane /= 2) {
+    const double abs = __shfl_down_sync(0xffffffffu, found.worst_abs, lane);
+    const double rel = __shfl_down_sync(0xffffffffu, found.worst_rel, lane);
+    if (abs > found.worst_abs) found.worst_abs = abs;
+    if (rel > found.worst_rel) found.worst_rel = rel;
+  }
+  found.any_nonzero = __any_sync(0xffffffffu, found.any_nonzero);
+  if (threadIdx.x % 32) {
+    found.worst_abs = found.worst_rel = 0;
+    found.any_nonzero = false;
+  }
+#endif
   if (found.mismatched) {
     add(&report->mismatched, found.mismatched);
     keep_smaller(&report->first_index, found.first_index);
     if (found.nonfinite) add(&report->nonfinite, found.nonfinite);
     if (found.still_poisoned) add(&report->still_poisoned, found.still_poisoned);
+    if (found.beyond) {
+      add(&report->beyond, found.beyond);
+      keep_smaller(&report->first_beyond, found.first_beyond);
+    }
+    if (found.worst_steps) keep_larger(&report->worst_steps, found.worst_steps);
   }
   if (found.worst_abs > 0)
     keep_larger(&report->worst_abs_bits, bit_copy<std::uint64_t>(found.worst_abs));
@@ -113,7 +192,8 @@ KJ_DEVICE void merge(const Found& found, CompareReport* report) {
 // that passes whole is done with vector instructions; one with anything odd goes element by
 // element.
 template <class Expected>
-bool tile_passes(const CompareParams& p, std::uint64_t first, int count, Found* found) {
+bool tile_passes(const CompareParams& p, double atol, std::uint64_t first, int count,
+                 Found* found) {
   const float* out = at<const float>(p.out) + first;
   const Expected* expected = at<const Expected>(p.expected) + first;
   double worst_abs = 0, worst_rel = 0;
@@ -124,7 +204,7 @@ bool tile_passes(const CompareParams& p, std::uint64_t first, int count, Found* 
     const double error = __builtin_fabs(o - e);
     const double size = __builtin_fabs(e);
     const double relative = error / (size > 0 ? size : 1e300);
-    bad += !(error <= p.atol + p.rtol * size);
+    bad += !(error <= atol + p.rtol * size);
     // An infinite expected value would pass with an infinite tolerance, and an overflowed one may
     // have to be saturated: by element.
     bad += !(size <= 3.4028234663852886e38);
@@ -138,42 +218,39 @@ bool tile_passes(const CompareParams& p, std::uint64_t first, int count, Found* 
   if (worst_rel > found->worst_rel) found->worst_rel = worst_rel;
   return true;
 }
-#endif
 
-KJ_DEVICE void compare_range(const CompareParams& p, Range range) {
-  Found found;
-#ifdef __CUDACC__
-  for (std::uint64_t i = range.begin; i < range.end; i += range.step) {
-    compare_element(p, p.first + i, &found);
-  }
-  // One atomic per warp for the errors, which every element has.
-  for (int lane = 16; lane > 0; lane /= 2) {
-    const double abs = __shfl_down_sync(0xffffffffu, found.worst_abs, lane);
-    const double rel = __shfl_down_sync(0xffffffffu, found.worst_rel, lane);
-    if (abs > found.worst_abs) found.worst_abs = abs;
-    if (rel > found.worst_rel) found.worst_rel = rel;
-  }
-  found.any_nonzero = __any_sync(0xffffffffu, found.any_nonzero);
-  if (threadIdx.x % 32) {
-    found.worst_abs = found.worst_rel = 0;
-    found.any_nonzero = false;
-  }
-#else
-  const bool quick = p.kind == compare_close && static_cast<DType>(p.dtype) == DType::float32;
-  for (std::uint64_t i = range.begin; i < range.end;) {
-    const int count = static_cast<int>(range.end - i < 512 ? range.end - i : 512);
-    const bool passed = quick && static_cast<DType>(p.expected_dtype) == DType::float64
-                            ? tile_passes<double>(p, p.first + i, count, &found)
-                        : quick && static_cast<DType>(p.expected_dtype) == DType::float32
-                            ? tile_passes<float>(p, p.first + i, count, &found)
+inline void compare_tiles(const CompareParams& p, const Allowance& allowed, std::uint64_t begin,
+                          std::uint64_t end, Found* found) {
+  const DType expected_dtype = static_cast<DType>(p.expected_dtype);
+  const bool quick = (p.kind == compare_close || p.kind == compare_row_bound) &&
+                     static_cast<DType>(p.dtype) == DType::float32 && !allowed.anything;
+  for (std::uint64_t i = begin; i < end;) {
+    const int count = static_cast<int>(end - i < 512 ? end - i : 512);
+    const bool passed = quick && expected_dtype == DType::float64
+                            ? tile_passes<double>(p, allowed.atol, i, count, found)
+                        : quick && expected_dtype == DType::float32
+                            ? tile_passes<float>(p, allowed.atol, i, count, found)
                             : false;
     if (!passed) {
       for (int k = 0; k < count; ++k) {
-        compare_element(p, p.first + i + static_cast<unsigned>(k), &found);
+        compare_element(p, allowed, i + static_cast<unsigned>(k), found);
       }
     }
     i += static_cast<unsigned>(count);
   }
+}
+#endif
+
+KJ_DEVICE void compare_range(const CompareParams& p, Range range) {
+  Found found;
+  Allowance allowed;
+  allowed.atol = p.atol;
+#ifdef __CUDACC__
+  for (std::uint64_t i = range.begin; i < range.end; i += range.step) {
+    compare_element(p, allowed, p.first + i, &found);
+  }
+#else
+  compare_tiles(p, allowed, p.first + range.begin, p.first + range.end, &found);
 #endif
   merge(found, at<CompareReport>(p.report));
 }

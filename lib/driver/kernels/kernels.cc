@@ -195,6 +195,10 @@ KJ_OWN_KERNEL(join_parts, JoinParams) { join_parts(p, my_row_range(p.rows)); }
 
 KJ_OWN_KERNEL(judge_rows, JudgeRowsParams) { judge_rows(p, my_block_range(p.rows)); }
 
+KJ_OWN_KERNEL(bound_rows, CompareParams) {
+  bound_rows(p, my_row_range(p.count / p.row_size * parts_per_row(p.row_size)));
+}
+
 KJ_OWN_KERNEL(digest, DigestParams) {
   const Range range = my_block_range(p.bytes / 8);
   const std::uint64_t* words = at<const std::uint64_t>(p.address);

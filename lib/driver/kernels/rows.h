@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Row by row: the kernels `sum_parts`, `join_parts` and `judge_rows`. A warp sums a part, each
-// thread one lane; on the host one call holds all lanes. The order of additions is that of RowSums.
+// Row by row: the kernels `sum_parts`, `join_parts`, `judge_rows` and `bound_rows`. A warp sums a
+// part, each thread one lane; on the host one call holds all lanes. The order of additions is that
+// of RowSums.
 
 #include "driver/kernels.h"
+#include "driver/kernels/compare.h"
 #include "driver/kernels/device.h"
 
 namespace kjudge {
@@ -255,6 +257,10 @@ KJ_DEVICE bool is_tiny(const RowSums& sums, double tiny) {
          root(static_cast<double>(sums.finite)) * tiny * power_of_two(-sums.exponent);
 }
 
+KJ_DEVICE double root_mean_square(const RowSums& sums) {
+  return root(sums.expected / static_cast<double>(sums.finite)) * power_of_two(sums.exponent);
+}
+
 KJ_DEVICE double cosine(const RowSums& sums) {
   if (sums.out == 0) return 0;
   return sums.product / (root(sums.expected) * root(sums.out));
@@ -294,6 +300,33 @@ KJ_DEVICE void judge_rows(const JudgeRowsParams& p, Range range) {
   }
   if (worst > 0) keep_larger(&report->worst_bits, bit_copy<std::uint64_t>(worst));
   if (found.any_nonzero) keep_larger(&report->any_nonzero, 1);
+}
+
+// compare_row_bound: a part of a row at a time, so that what the row allows is computed once.
+KJ_DEVICE void bound_rows(const CompareParams& p, Range range) {
+  Found found;
+  const std::uint64_t per_row = parts_per_row(p.row_size);
+  for (std::uint64_t i = range.begin; i < range.end; i += range.step) {
+    const RowSums sums = at<const RowSums>(p.sums)[i / per_row];
+    Allowance allowed;
+    if (sums.expected == 0) {
+      allowed.anything = is_tiny(sums, p.tiny);
+    } else {
+      allowed.atol = p.atol * root_mean_square(sums);
+    }
+    const std::uint64_t row_begin = i / per_row * p.row_size;
+    const std::uint64_t begin = row_begin + i % per_row * kPartElements;
+    const std::uint64_t row_end = row_begin + p.row_size;
+    const std::uint64_t end = begin + kPartElements < row_end ? begin + kPartElements : row_end;
+#ifdef __CUDACC__
+    for (std::uint64_t k = begin + threadIdx.x % 32; k < end; k += 32) {
+      compare_element(p, allowed, k, &found);
+    }
+#else
+    compare_tiles(p, allowed, begin, end, &found);
+#endif
+  }
+  merge(found, at<CompareReport>(p.report));
 }
 
 }  // namespace kjudge
