@@ -672,3 +672,38 @@ TEST_CASE("judge of codes: the share, the steps, and what is said") {
                  Check{CheckKind::row_bound, 0.5})
             .find("(allowed 0*rms of the row + 0.5*|expected|)") != std::string::npos);
 }
+
+TEST_CASE("the baseline's error is that of its rows but one in a thousand") {
+  const auto errors = [](int count) {
+    std::vector<double> values;
+    for (int i = 0; i < count; ++i) values.push_back((i * 7919) % count);  // 0 .. count - 1
+    return values;
+  };
+  CHECK(baseline_error({}) == 0);
+  CHECK(baseline_error({0.25}) == 0.25);
+  CHECK(baseline_error(errors(999)) == 998);
+  CHECK(baseline_error(errors(1000)) == 998);
+  CHECK(baseline_error(errors(2500)) == 2497);
+  Check check{CheckKind::versus_baseline};
+  check.factor = 3;
+  check.floor = 1e-5;
+  CHECK(versus_baseline_limit(check, 0.5) == 1.5);
+  CHECK(versus_baseline_limit(check, 1e-6) == 1e-5);
+  CHECK(measures_rows(check.kind));
+
+  const OutputSpec output = output_of(DType::float32, DType::float64, {100, 5});
+  JudgeRowsParams params = rows_of(check, {100, 5}, DType::float32);
+  CHECK(params.kind == row_rel_l2);
+  params.limit = 1.5e-5;
+  RowReport report{};
+  report.failed = 1;
+  report.worst_bits = std::bit_cast<std::uint64_t>(0.125);
+  auto failure = judge_rows(output, check, params, report);
+  REQUIRE(failure.has_value());
+  failure->rows->baseline = 5e-6;
+  failure->first_position = {0, 0};
+  CHECK(describe(*failure, check)
+            .starts_with("output y: 1 of 100 rows is wrong; worst row: relative L2 error 0.125, "
+                         "allowed 1.5e-05 where the baseline has 5e-06; largest error of the first "
+                         "of them at [0, 0]: "));
+}

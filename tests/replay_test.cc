@@ -178,11 +178,12 @@ namespace {
 
 // Judges with these checks in the place of `close`.
 Evaluation judge_with(DriverKind kind, const std::vector<Check>& checks, const ArmCode& submission,
-                      const ArmCode& reference = {{"reference"}}) {
+                      const ArmCode& reference = {{"reference"}},
+                      const ArmCode& baseline = {{"right"}}) {
   Contest contest(kind);
   be_quick(contest);
   for (Shape& shape : contest.challenge.shapes) shape.outputs[0].checks = checks;
-  return contest.judge(submission, {{"right"}}, reference);
+  return contest.judge(submission, baseline, reference);
 }
 
 Check measured(CheckKind kind, double limit) {
@@ -235,6 +236,30 @@ TEST_CASE("checks of elements against their row, and of codes, accept and refuse
       CHECK(failure.codes.has_value() == (check.kind == CheckKind::codes));
       if (failure.codes) CHECK(failure.codes->beyond == 1);
     }
+  });
+}
+
+TEST_CASE("a submission may be as far off as the baseline on the same inputs, times a factor") {
+  on_each_driver([](DriverKind kind) {
+    const auto judged = [&](double factor, double floor, const char* baseline) {
+      Check check{CheckKind::versus_baseline};
+      check.factor = factor;
+      check.floor = floor;
+      // Outputs that are not those of the recording are compared before any pair.
+      const ArmCode submission{{"sloppier"}, ArmCode::nothing, false, false, ""};
+      return judge_with(kind, {check}, submission, {{"reference"}}, {{baseline}});
+    };
+    for (const auto& right : {judged(2.5, 1e-9, "sloppy"), judged(1, 3e-4, "right")}) {
+      CHECK_MESSAGE(right.verdict == Verdict::accepted, summary(right));
+    }
+    const auto wrong = judged(1.5, 1e-9, "sloppy");
+    CHECK_MESSAGE(wrong.verdict == Verdict::wrong_result, summary(wrong));
+    CHECK(wrong.message.find("relative L2 error 0.0002, allowed 0.00015") != std::string::npos);
+    CHECK(wrong.message.find(" where the baseline has 0.0001;") != std::string::npos);
+    const RowFailure& rows = wrong.shapes.at(0).failure.value().rows.value();
+    CHECK(rows.baseline.value() == doctest::Approx(1e-4).epsilon(0.01));
+    CHECK(rows.limit == doctest::Approx(1.5e-4).epsilon(0.01));
+    CHECK(judged(1, 1e-9, "right").verdict == Verdict::wrong_result);
   });
 }
 

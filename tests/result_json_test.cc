@@ -171,6 +171,7 @@ TEST_CASE("a failure of rows says how far they are off") {
   CHECK(rows->first == 7);
   CHECK(std::isinf(rows->worst));
   CHECK(rows->limit == 0.25);
+  CHECK(!rows->baseline.has_value());
   const std::string page = evaluation_page(read);
   CHECK_MESSAGE(page.find("; 3 of 100 rows, worst inf, limit 0.25; largest error of the first at "
                           "[0, 17]: got nan") != page.npos,
@@ -235,7 +236,7 @@ TEST_CASE("every field of a result refuses every wrong kind, and names itself") 
   Evaluation evaluation = wrong_result();
   evaluation.shapes[0].failure->out = 1;  // words may stand here, but not any
   evaluation.shapes[0].failure->expected = 2;
-  evaluation.shapes[0].failure->rows = {100, 3, 7, 0.5, 0.25};
+  evaluation.shapes[0].failure->rows = {100, 3, 7, 0.5, 0.25, 0.125};
   evaluation.shapes[0].failure->codes = {3, 17};
   ShapeFacts shape = accepted().shapes[0];
   shape.rounds.resize(1);

@@ -30,7 +30,7 @@ struct Regime {
   std::vector<Generator> generators;  // one per input of the shape, in its order
 };
 
-enum class CheckKind { exact, close, rel_l2, cosine, row_bound, codes };
+enum class CheckKind { exact, close, rel_l2, cosine, row_bound, codes, versus_baseline };
 std::string_view name(CheckKind kind);
 
 // What a measure is taken of: every row, the last dimension, or the tensor as one.
@@ -47,6 +47,8 @@ struct Check {
   double c = 0;              // of row_bound: error allowed as a share of the row's root mean square
   double same = 0.99;        // of codes: the share that must be equal
   std::uint32_t within = 1;  // of codes: steps that any may be off
+  double factor = 0;         // of versus_baseline: of the baseline's row error, ...
+  double floor = 0;          // ... or this relative L2 error, whichever is larger
 };
 
 enum class Overflow { infinity, saturate };

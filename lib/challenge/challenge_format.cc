@@ -156,6 +156,13 @@ Kind<CheckFile> check_kind() {
                                     "share of the elements that must be equal")),
                check_field(optional("within", &Check::within, integer_kind<std::uint32_t>(0, 1000),
                                     "steps of the type that any element may be off")),
+               dtype})},
+       {"versus_baseline", CheckKind::versus_baseline,
+        Table({check_field(required("factor", &Check::factor, number_kind(1, 1000),
+                                    "of the baseline's error: the largest relative L2 error of "
+                                    "a row")),
+               check_field(required("floor", &Check::floor, limit,
+                                    "relative L2 error that is right whatever the baseline's")),
                dtype})}});
   kind.read = [read = kind.read](const JsonCursor& at) {
     CheckFile check = read(at);
@@ -199,8 +206,10 @@ FieldTable<OutputFile> output_table() {
                 word_kind<Overflow>(
                     {{"infinity", Overflow::infinity}, {"saturate", Overflow::saturate}}),
                 "what an expected value beyond the type's largest becomes"),
+       optional("tf32", &OutputFile::tf32, boolean_kind(),
+                "products may be computed in TF32: wider default checks of a float32 output"),
        optional("checks", &OutputFile::checks, list_kind(check_kind(), 0, 16),
-                "all must hold; exact for integers and bool where absent")});
+                "all must hold; those of the dtype where absent")});
 }
 
 FieldTable<TensorsFile> tensors_table() {

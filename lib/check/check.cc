@@ -124,7 +124,10 @@ std::string measure_text(const RowFailure& rows, CheckKind kind) {
     return cat("cosine similarity ", number(1 - rows.worst), ", at least ", number(rows.limit),
                " is needed");
   }
-  return cat("relative L2 error ", number(rows.worst, 3), ", allowed ", number(rows.limit));
+  std::string text =
+      cat("relative L2 error ", number(rows.worst, 3), ", allowed ", number(rows.limit));
+  if (rows.baseline) text += cat(" where the baseline has ", number(*rows.baseline, 3));
+  return text;
 }
 
 std::string rows_text(const CheckFailure& failure, const Check& check) {
@@ -147,7 +150,8 @@ std::string rows_text(const CheckFailure& failure, const Check& check) {
 }  // namespace
 
 bool measures_rows(CheckKind kind) {
-  return kind == CheckKind::rel_l2 || kind == CheckKind::cosine;
+  return kind == CheckKind::rel_l2 || kind == CheckKind::cosine ||
+         kind == CheckKind::versus_baseline;
 }
 
 bool needs_sums(CheckKind kind) { return measures_rows(kind) || kind == CheckKind::row_bound; }
@@ -210,6 +214,19 @@ std::optional<CheckFailure> judge(const OutputSpec& output, const Check& check,
   if (codes) failure.codes = {report.beyond, std::min(report.worst_steps, kMostSteps)};
   explain(output, report, report.beyond > 0 ? report.first_beyond : report.first_index, failure);
   return failure;
+}
+
+double baseline_error(std::vector<double> row_errors) {
+  if (row_errors.empty()) return 0;
+  const std::uint64_t count = row_errors.size();
+  const auto place =
+      row_errors.begin() + static_cast<std::ptrdiff_t>(count - allowed_beyond(0.999, count) - 1);
+  std::nth_element(row_errors.begin(), place, row_errors.end());
+  return *place;
+}
+
+double versus_baseline_limit(const Check& check, double baseline_error) {
+  return std::max(check.factor * baseline_error, check.floor);
 }
 
 std::optional<CheckFailure> judge_rows(const OutputSpec& output, const Check& check,

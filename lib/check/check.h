@@ -22,7 +22,8 @@ inline constexpr std::string_view kInputsChanged = "inputs changed";
 // Of a check that measures rows. `rows` is 1 where it measures the tensor.
 struct RowFailure {
   std::uint64_t rows = 0, failed = 0, first = 0;
-  double worst = 0, limit = 0;  // in the check's own measure
+  double worst = 0, limit = 0;     // in the check's own measure
+  std::optional<double> baseline;  // of versus_baseline: the error that the limit is made of
 };
 
 // Of the check of codes.
@@ -57,6 +58,10 @@ std::uint64_t row_size(const OutputSpec& output, const Check& check);
 CompareParams compare_params(const OutputSpec& output, const Check& check);
 SumParams sum_params(const OutputSpec& output);
 JudgeRowsParams judge_rows_params(const OutputSpec& output, const Check& check);
+
+// The baseline's error for versus_baseline, of the errors of its rows: 99.9 % are at most that.
+double baseline_error(std::vector<double> row_errors);
+double versus_baseline_limit(const Check& check, double baseline_error);
 
 // nullopt when the report passes. The caller, who has the bytes, adds the values at first_index,
 // regime, round and pair. A NaN or infinity out of place fails whatever fraction may differ.

@@ -24,7 +24,7 @@ std::uint64_t elements(const OutputSpec& output) {
 }  // namespace
 
 DeviceChecks::DeviceChecks(DeviceSide& side, std::span<const Shape* const> shapes) : side_(side) {
-  std::uint64_t most_rows = 0, most_parts = 0;
+  std::uint64_t most_rows = 0, most_parts = 0, most_errors = 0;
   for (const Shape* shape : shapes) {
     for (const OutputSpec& output : shape->outputs) {
       for (const Check& check : output.checks) {
@@ -32,17 +32,20 @@ DeviceChecks::DeviceChecks(DeviceSide& side, std::span<const Shape* const> shape
         const std::uint64_t size = row_size(output, check), parts = parts_per_row(size);
         const std::uint64_t rows = elements(output) / size;
         most_rows = std::max(most_rows, rows);
+        if (check.kind == CheckKind::versus_baseline) most_errors = std::max(most_errors, rows);
         if (parts > 1) most_parts = std::max(most_parts, rows * parts);
       }
     }
   }
   reports_ = make_buffer(side, kMaxReports * sizeof(Reports), Access::read_write);
   if (most_rows > 0) sums_ = make_buffer(side, most_rows * sizeof(RowSums), Access::read_write);
+  if (most_errors > 0)
+    errors_ = make_buffer(side, most_errors * sizeof(double), Access::read_write);
   if (most_parts > 0) parts_ = make_buffer(side, most_parts * sizeof(RowSums), Access::read_write);
 }
 
 // In the order of outputs; checks of the same rows stand together and share the sums.
-std::vector<DeviceChecks::Running> DeviceChecks::plan(const Shape& shape,
+std::vector<DeviceChecks::Running> DeviceChecks::plan(const Shape& shape, ArmName arm,
                                                       std::span<const Place> places) const {
   KJ_CHECK(places.size() == shape.outputs.size());
   std::vector<Running> running;
@@ -59,7 +62,11 @@ std::vector<DeviceChecks::Running> DeviceChecks::plan(const Shape& shape,
     for (const Check* check : checks) {
       KJ_CHECK(running.size() < kMaxReports);
       const std::uint64_t report = reports_.mapping.address() + running.size() * sizeof(Reports);
-      Running one{&output, check, places[o], compare_params(output, *check),
+      Running one{&output,
+                  o,
+                  check,
+                  places[o],
+                  compare_params(output, *check),
                   judge_rows_params(output, *check)};
       one.compare.out = places[o].out;
       one.compare.expected = places[o].expected;
@@ -70,6 +77,13 @@ std::vector<DeviceChecks::Running> DeviceChecks::plan(const Shape& shape,
       one.rows.sums = sums_.mapping.address();
       one.rows.rows = elements(output) / one.rows.row_size;
       one.rows.report = report + offsetof(Reports, rows);
+      if (check->kind == CheckKind::versus_baseline && arm == ArmName::baseline) {
+        one.rows.limit = std::numeric_limits<double>::max();
+        one.rows.errors = errors_.mapping.address();
+      } else if (check->kind == CheckKind::versus_baseline) {
+        KJ_CHECK(baseline_errors_.contains(o));
+        one.rows.limit = versus_baseline_limit(*check, baseline_errors_.at(o));
+      }
       one.sums_first = rows_of(check) != summed;
       summed = rows_of(check);
       running.push_back(one);
@@ -78,21 +92,29 @@ std::vector<DeviceChecks::Running> DeviceChecks::plan(const Shape& shape,
   return running;
 }
 
-std::optional<DeviceChecks::Failure> DeviceChecks::check(const Shape& shape,
+void DeviceChecks::launch(const Running& running) {
+  if (running.sums_first) sum(*running.output, running.place, running.rows.row_size);
+  if (!measures_rows(running.check->kind)) {
+    side_.kernels.compare(side_.stream.get(), running.compare);
+    return;
+  }
+  side_.kernels.judge_rows(side_.stream.get(), running.rows);
+  if (running.rows.errors == 0) return;
+  std::vector<double> errors(running.rows.rows);
+  side_.stream.synchronize();
+  KJ_DRIVER(side_.driver,
+            cuMemcpyDtoH(errors.data(), running.rows.errors, errors.size() * sizeof(double)));
+  baseline_errors_[running.output_index] = baseline_error(std::move(errors));
+}
+
+std::optional<DeviceChecks::Failure> DeviceChecks::check(const Shape& shape, ArmName arm,
                                                          std::span<const Place> places) {
-  const std::vector<Running> running = plan(shape, places);
+  const std::vector<Running> running = plan(shape, arm, places);
   std::vector<Reports> reports(running.size(), {kNothingCompared, {0, kNone, 0, 0, 0}});
   const std::size_t bytes = reports.size() * sizeof(Reports);
   const std::uint64_t at = reports_.mapping.address();
   KJ_DRIVER(side_.driver, cuMemcpyHtoD(at, reports.data(), bytes));
-  for (const Running& one : running) {
-    if (one.sums_first) sum(*one.output, one.place, one.rows.row_size);
-    if (measures_rows(one.check->kind)) {
-      side_.kernels.judge_rows(side_.stream.get(), one.rows);
-    } else {
-      side_.kernels.compare(side_.stream.get(), one.compare);
-    }
-  }
+  for (const Running& one : running) launch(one);
   side_.stream.synchronize();
   KJ_DRIVER(side_.driver, cuMemcpyDtoH(reports.data(), at, bytes));
 
@@ -110,6 +132,9 @@ std::optional<DeviceChecks::Failure> DeviceChecks::check(const Shape& shape,
     }
     auto failure = rows ? judge_rows(output, *one.check, one.rows, reports[i].rows)
                         : judge(output, *one.check, reports[i].elements, elements(output));
+    if (failure && failure->rows && one.check->kind == CheckKind::versus_baseline) {
+      failure->rows->baseline = baseline_errors_.at(one.output_index);
+    }
     if (failure) return explain(one, std::move(*failure));
   }
   return std::nullopt;
@@ -173,6 +198,15 @@ double DeviceChecks::element(DType dtype, std::uint64_t address, std::uint64_t i
   const std::uint64_t size = std::max<std::uint64_t>(width / 8, 1);
   KJ_DRIVER(side_.driver, cuMemcpyDtoH(bytes.data(), address + index * width / 8, size));
   return element_value(dtype, std::span(bytes).first(size), width < 8 ? index % (8 / width) : 0);
+}
+
+bool compares_arms(const Shape& shape) {
+  for (const OutputSpec& output : shape.outputs) {
+    for (const Check& check : output.checks) {
+      if (check.kind == CheckKind::versus_baseline) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace kjudge

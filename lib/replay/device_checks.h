@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include "challenge/challenge.h"
 #include "check/check.h"
 #include "replay/device_side.h"
+#include "replay/evaluation.h"
 
 namespace kjudge {
 
@@ -29,9 +31,13 @@ class DeviceChecks {
     CheckFailure facts;
     std::string message;
   };
-  // The first check that fails, by output. Fault::package where a timed shape expects nothing but
-  // zeros: then zeros would pass.
-  std::optional<Failure> check(const Shape& shape, std::span<const Place> places);
+  // What the baseline did on other inputs counts no more.
+  void new_inputs() { baseline_errors_.clear(); }
+
+  // The first check that fails, by output. Where versus_baseline is one, the baseline's outputs of
+  // the same inputs come first; they are held to all but its limit. Fault::package where a timed
+  // shape expects nothing but zeros: then zeros would pass.
+  std::optional<Failure> check(const Shape& shape, ArmName arm, std::span<const Place> places);
 
  private:
   struct Reports {
@@ -41,6 +47,7 @@ class DeviceChecks {
   // A check on its way through the device.
   struct Running {
     const OutputSpec* output;
+    std::size_t output_index;
     const Check* check;
     Place place;
     CompareParams compare;
@@ -48,7 +55,8 @@ class DeviceChecks {
     bool sums_first = false;  // the rows are not those of the check before
   };
 
-  std::vector<Running> plan(const Shape& shape, std::span<const Place> places) const;
+  std::vector<Running> plan(const Shape& shape, ArmName arm, std::span<const Place> places) const;
+  void launch(const Running& running);
   void sum(const OutputSpec& output, const Place& place, std::uint64_t row_size);
   Failure explain(const Running& running, CheckFailure failure);
   CompareReport compare(CompareParams params);
@@ -56,7 +64,11 @@ class DeviceChecks {
   double element(DType dtype, std::uint64_t address, std::uint64_t index);
 
   DeviceSide& side_;
-  DeviceBuffer reports_, sums_, parts_;
+  DeviceBuffer reports_, sums_, parts_, errors_;
+  std::map<std::size_t, double> baseline_errors_;  // by output, of the inputs as they are
 };
+
+// Whether the submission is compared with the baseline, too.
+bool compares_arms(const Shape& shape);
 
 }  // namespace kjudge

@@ -232,6 +232,7 @@ void SupervisorDevice::fill(std::size_t shape, const std::vector<Generator>& gen
                             const KeyOf& key_of) {
   const auto& specs = shapes_[shape]->inputs;
   KJ_CHECK(generators.size() == specs.size());
+  checks_->new_inputs();
   for (std::size_t i = 0; i < specs.size(); ++i) {
     FillParams params{};
     params.address = inputs_[shape][i].buffer.mapping.address();
@@ -302,7 +303,7 @@ std::optional<DeviceChecks::Failure> SupervisorDevice::check(std::size_t shape, 
     places.push_back({transfers_[slot].mapping.address() + written[place].offset,
                       expected_address(shape, o), poison_key(poison, place)});
   }
-  return checks_->check(*shapes_[shape], places);
+  return checks_->check(*shapes_[shape], arm_name, places);
 }
 
 std::vector<std::uint64_t> SupervisorDevice::output_hashes(std::size_t shape, ArmName arm_name,

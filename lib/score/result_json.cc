@@ -90,7 +90,10 @@ FieldTable<RowFailure> row_failure_table() {
        required("first", &RowFailure::first, count_kind(), "the first of them, counted from 0"),
        required("worst", &RowFailure::worst, any_number_kind(),
                 "largest error of a row, in the check's own measure"),
-       required("limit", &RowFailure::limit, any_number_kind(), "the check's limit")});
+       required("limit", &RowFailure::limit, any_number_kind(), "the check's limit"),
+       optional("baseline", &RowFailure::baseline, any_number_kind(),
+                "of \"versus_baseline\": the baseline's error that the limit is made of; absent "
+                "of others")});
 }
 
 FieldTable<CodeFailure> code_failure_table() {

@@ -47,6 +47,14 @@ KERNEL3(zeros, double*, out, const float*, in, int64_t, n) { FOR_EACH(i, n) out[
 
 KERNEL3(right, float*, out, const float*, in, int64_t, n) { FOR_EACH(i, n) out[i] = 2 * in[i] + 1; }
 
+// not quite
+KERNEL3(sloppy, float*, out, const float*, in, int64_t, n) {
+  FOR_EACH(i, n) out[i] = (2 * in[i] + 1) * 1.0001f;
+}
+KERNEL3(sloppier, float*, out, const float*, in, int64_t, n) {
+  FOR_EACH(i, n) out[i] = (2 * in[i] + 1) * 1.0002f;
+}
+
 // right, and 1 or 20 ms slower
 #define SPIN(ns)                    \
   const uint64_t start = now_ns();  \
