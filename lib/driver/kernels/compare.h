@@ -190,32 +190,42 @@ KJ_DEVICE void merge(Found found, CompareReport* report) {
 #ifndef __CUDACC__
 // The host's quick way for the usual case, float32 out against float64 or float32 expected: a tile
 // that passes whole is done with vector instructions; one with anything odd goes element by
-// element.
+// element. Lanes, because no compiler may reorder the maximum of doubles.
+constexpr int kTileLanes = 16;
+constexpr std::uint64_t kTileElements = 512;
+
 template <class Expected>
-bool tile_passes(const CompareParams& p, double atol, std::uint64_t first, int count,
+bool tile_passes(const CompareParams& p, double atol, std::uint64_t first, std::uint64_t count,
                  Found* found) {
   const float* out = at<const float>(p.out) + first;
   const Expected* expected = at<const Expected>(p.expected) + first;
-  double worst_abs = 0, worst_rel = 0;
-  int bad = 0, nonzero = 0;
-  for (int i = 0; i < count; ++i) {
-    const double o = out[i];
-    const double e = static_cast<double>(static_cast<float>(expected[i]));
-    const double error = __builtin_fabs(o - e);
-    const double size = __builtin_fabs(e);
-    const double relative = error / (size > 0 ? size : 1e300);
-    bad += !(error <= atol + p.rtol * size);
-    // An infinite expected value would pass with an infinite tolerance, and an overflowed one may
-    // have to be saturated: by element.
-    bad += !(size <= 3.4028234663852886e38);
-    nonzero |= size > 0;
-    worst_abs = error > worst_abs ? error : worst_abs;
-    worst_rel = relative > worst_rel ? relative : worst_rel;
+  double worst_abs[kTileLanes] = {}, worst_rel[kTileLanes] = {};
+  std::int64_t bad[kTileLanes] = {}, nonzero[kTileLanes] = {};
+  for (std::uint64_t i = 0; i < count; i += kTileLanes) {
+    for (int lane = 0; lane < kTileLanes; ++lane) {
+      const double o = out[i + static_cast<unsigned>(lane)];
+      const double e =
+          static_cast<double>(static_cast<float>(expected[i + static_cast<unsigned>(lane)]));
+      const double error = __builtin_fabs(o - e);
+      const double size = __builtin_fabs(e);
+      const double relative = error / (size > 0 ? size : 1e300);
+      bad[lane] |= !(error <= atol + p.rtol * size);
+      // An infinite expected value would pass with an infinite tolerance, and an overflowed one may
+      // have to be saturated: by element.
+      bad[lane] |= !(size <= 3.4028234663852886e38);
+      nonzero[lane] |= size > 0;
+      worst_abs[lane] = error > worst_abs[lane] ? error : worst_abs[lane];
+      worst_rel[lane] = relative > worst_rel[lane] ? relative : worst_rel[lane];
+    }
   }
-  if (bad) return false;
-  if (nonzero) found->any_nonzero = true;
-  if (worst_abs > found->worst_abs) found->worst_abs = worst_abs;
-  if (worst_rel > found->worst_rel) found->worst_rel = worst_rel;
+  for (int lane = 0; lane < kTileLanes; ++lane) {
+    if (bad[lane]) return false;
+  }
+  for (int lane = 0; lane < kTileLanes; ++lane) {
+    if (nonzero[lane]) found->any_nonzero = true;
+    if (worst_abs[lane] > found->worst_abs) found->worst_abs = worst_abs[lane];
+    if (worst_rel[lane] > found->worst_rel) found->worst_rel = worst_rel[lane];
+  }
   return true;
 }
 
@@ -225,18 +235,18 @@ inline void compare_tiles(const CompareParams& p, const Allowance& allowed, std:
   const bool quick = (p.kind == compare_close || p.kind == compare_row_bound) &&
                      static_cast<DType>(p.dtype) == DType::float32 && !allowed.anything;
   for (std::uint64_t i = begin; i < end;) {
-    const int count = static_cast<int>(end - i < 512 ? end - i : 512);
-    const bool passed = quick && expected_dtype == DType::float64
+    // Whole lanes of a tile, then what is left of it.
+    std::uint64_t count = end - i < kTileElements ? end - i : kTileElements;
+    if (count > kTileLanes) count -= count % kTileLanes;
+    const bool whole = quick && count % kTileLanes == 0;
+    const bool passed = whole && expected_dtype == DType::float64
                             ? tile_passes<double>(p, allowed.atol, i, count, found)
-                        : quick && expected_dtype == DType::float32
-                            ? tile_passes<float>(p, allowed.atol, i, count, found)
-                            : false;
+                            : whole && expected_dtype == DType::float32 &&
+                                  tile_passes<float>(p, allowed.atol, i, count, found);
     if (!passed) {
-      for (int k = 0; k < count; ++k) {
-        compare_element(p, allowed, i + static_cast<unsigned>(k), found);
-      }
+      for (std::uint64_t k = i; k < i + count; ++k) compare_element(p, allowed, k, found);
     }
-    i += static_cast<unsigned>(count);
+    i += count;
   }
 }
 #endif
