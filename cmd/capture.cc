@@ -37,6 +37,7 @@ int capture_command(const CaptureCommandOptions& options) {
     throw Error(Fault::usage, "capture: no submission given");
   }
   const Challenge challenge = for_arch(whole, identify(driver, options.device).arch);
+  require_shape(challenge, options.shape);
   std::optional<Sandbox> sandbox;
   if (options.sandbox) {
     sandbox.emplace(Sandbox::Wanted{driver, options.device, {cache_directory()}});

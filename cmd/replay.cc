@@ -7,23 +7,36 @@
 #include "options.h"
 #include "progress.h"
 #include "score/result_json.h"
+#include "store/results.h"
 
 namespace kjudge {
 namespace {
 
+namespace fs = std::filesystem;
+
 struct ReplayCommandOptions : DeviceOptions {
-  std::string submission, baseline, reference, shape;
+  std::string submission, baseline, reference, shape, again;
   int pairs = kRounds * kPairsPerRound;
 };
 
 int replay_command(const ReplayCommandOptions& options) {
+  if (options.submission.empty() && options.again.empty()) {
+    throw Error(Fault::usage, "give --submission, or --again with an evaluation's folder");
+  }
   const auto [challenge, driver] = choose(options, "");
   ReplayBundles bundles{options.reference, options.baseline, options.submission};
+  if (bundles.submission.empty()) bundles.submission = fs::path(options.again) / "bundle.kjb";
   ProgressLine line;
   ReplayOptions replay;
   replay.only_shape = options.shape;
   replay.device = options.device;
   set_pairs(replay, options.pairs);
+  if (!options.again.empty()) {
+    const ReplaySecret secret = read_replay_secret(options.again);
+    replay.evaluation = secret.evaluation;
+    replay.secret = secret.secret;
+    replay.order_seed = secret.order_seed;
+  }
   const Evaluation evaluation =
       replay_bundles(driver, challenge, bundles, cache_directory(), replay,
                      [&](const Progress& now) { line.show(now); });
@@ -39,9 +52,11 @@ void add_replay(CLI::App& app, int& status) {
   const auto options = add_command<ReplayCommandOptions>(
       app, "replay", "Check and time a recorded submission; runs no Python of a contestant",
       command);
-  command->add_option("--submission", options->submission, "Its bundle")
-      ->required()
-      ->check(CLI::ExistingFile);
+  command->add_option("--submission", options->submission, "Its bundle")->check(CLI::ExistingFile);
+  command
+      ->add_option("--again", options->again,
+                   "An evaluation's folder in a results directory: on its hidden inputs")
+      ->check(CLI::ExistingDirectory);
   command->add_option("--baseline", options->baseline, "A bundle; else the challenge's baseline")
       ->check(CLI::ExistingFile);
   command->add_option("--reference", options->reference, "A bundle; else the challenge's reference")

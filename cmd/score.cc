@@ -80,9 +80,17 @@ std::vector<fs::path> result_files(const std::vector<std::string>& paths) {
 
 int score_command(const ScoreOptions& options) {
   Json::List scores;
-  bool all_accepted = true;
+  bool all_accepted = true, all_read = true;
   for (const fs::path& file : result_files(options.paths)) {
-    const Evaluation evaluation = result_from_json(read_file(file), file);
+    Evaluation evaluation;
+    try {
+      evaluation = result_from_json(read_file(file), file);
+    } catch (const Error& error) {
+      if (error.fault() != Fault::malformed) throw;
+      all_read = false;  // one bad file keeps nobody from the other scores
+      std::cerr << printable(cat("kjudge: ", error.what(), "\n"));
+      continue;
+    }
     all_accepted = all_accepted && evaluation.verdict == Verdict::accepted;
     if (options.json) {
       scores.push_back(score_json(file.string(), evaluation));
@@ -94,6 +102,7 @@ int score_command(const ScoreOptions& options) {
     std::cout << print_json(Json{Json::Object{{"format", Json{std::string("kjudge-scores/1")}},
                                               {"scores", Json{std::move(scores)}}}});
   }
+  if (!all_read) return exit_malformed;
   return all_accepted ? exit_done : exit_not_accepted;
 }
 

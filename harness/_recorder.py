@@ -17,6 +17,12 @@ class _Options(ctypes.Structure):
                 ("memory_limit_bytes", c_uint64), ("bundle_limit_bytes", c_uint64)]
 
 
+class _Generator(ctypes.Structure):
+    _fields_ = [("kind", c_char_p), ("a", c_double), ("b", c_double), ("c", c_double),
+                ("row", c_uint64), ("size", c_uint64), ("other", c_char_p), ("key_of", c_char_p),
+                ("source", c_char_p)]
+
+
 class _Seconds(ctypes.Structure):
     _fields_ = [("import_s", c_double), ("prepare_s", c_double), ("capture_s", c_double)]
 
@@ -29,7 +35,8 @@ _SIGNATURES = {
     "begin": [POINTER(_Options)],
     "open_shape": [c_char_p],
     "tensor": [c_char_p, c_char_p, c_char_p, POINTER(c_int64), c_uint32, POINTER(c_uint64)],
-    "fill": [c_char_p, c_char_p, c_double, c_double],
+    "fill": [c_char_p, POINTER(_Generator)],
+    "load": [c_char_p, c_char_p],
     "returned": [c_char_p, c_uint64],
     "begin_capture": [c_void_p],
     "end_capture": [c_void_p],
@@ -72,8 +79,14 @@ class Recorder:
                    (c_int64 * max(len(dims), 1))(*dims), len(dims), byref(address))
         return address.value
 
-    def fill(self, name, kind, a, b):
-        self._call("fill", name.encode(), kind.encode(), a, b)
+    def fill(self, name, generator):
+        """Made-up values by a generator as lib/challenge/shape_request.h writes it."""
+        words = {key: value.encode() if isinstance(value, str) else value
+                 for key, value in generator.items()}
+        self._call("fill", name.encode(), byref(_Generator(**words)))
+
+    def load(self, name, path):
+        self._call("load", name.encode(), path.encode())
 
     def returned(self, name, address):
         self._call("returned", name.encode(), address)

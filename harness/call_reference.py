@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls a challenge's reference.py for every replay: python3 call_reference.py REQUEST.json SOCKET,
-started by the supervisor (lib/replay/python_reference.h) where a reference cannot be recorded.
+started by the supervisor (lib/replay/challenge_python.h) where a reference cannot be recorded.
 
 Inputs and expected outputs are the supervisor's device memory, which comes as descriptors on the
 socket. The messages are those of lib/replay/protocol.h: a header and a struct.
@@ -62,6 +62,23 @@ def map_memory(descriptor, size, access):
     return address.value
 
 
+def load_module(name):
+    """The challenge's own file, which may import what lies beside it."""
+    path = os.path.abspath(name + ".py")
+    sys.path.insert(0, os.path.dirname(path))
+    module = type(sys)(name)
+    module.__file__ = path
+    sys.modules[name] = module
+    with open(path, "rb") as file:
+        exec(compile(file.read(), path, "exec", dont_inherit=True), module.__dict__)
+    return module
+
+
+def wrapper():
+    """What makes of an array the tensor that the challenge's code is given."""
+    return torch_tensor if uses_torch() else lambda array: array
+
+
 class Reference:
     def __init__(self, request):
         self.request = request
@@ -79,13 +96,7 @@ class Reference:
                                                   specs[tensor]["dtype"])
 
     def prepare(self):
-        path = os.path.abspath("reference.py")
-        sys.path.insert(0, os.path.dirname(path))
-        self.module = type(sys)("reference")
-        self.module.__file__ = path
-        sys.modules["reference"] = self.module
-        with open(path, "rb") as file:
-            exec(compile(file.read(), path, "exec", dont_inherit=True), self.module.__dict__)
+        self.module = load_module("reference")
         if hasattr(self.module, "prepare"):
             self.state = self.module.prepare(Context(self.request))
         driver.synchronize()
@@ -93,7 +104,7 @@ class Reference:
 
     def arguments_of(self, index):
         shape, arrays = self.shapes[index], self.arrays[index]
-        wrap = torch_tensor if uses_torch() else lambda array: array
+        wrap = wrapper()
         inputs, copies = [], []
         for i, spec in enumerate(shape["inputs"]):
             array = arrays[i]
@@ -126,27 +137,28 @@ class Reference:
         return self.arrays[index][len(self.shapes[index]["inputs"]) + names.index(name)]
 
 
-def serve(reference, supervisor):
+def serve(served, call, supervisor):
+    kind_of_call, layout = call
     while (received := supervisor.receive()) is not None:
         kind, body, descriptors = received
         if kind == TENSOR:
-            reference.add_tensor(*struct.unpack("<IIQ", body), *descriptors)
+            served.add_tensor(*struct.unpack("<IIQ", body), *descriptors)
         elif kind == BUILD:
-            reference.prepare()
-            supervisor.send(BUILT, struct.pack("<I", len(reference.shapes)))
-        elif kind == CALL:
-            reference.call(*struct.unpack("<I", body))
+            served.prepare()
+            supervisor.send(BUILT, struct.pack("<I", len(served.shapes)))
+        elif kind == kind_of_call:
+            served.call(*struct.unpack(layout, body))
             supervisor.send(CALLED)
         else:
             raise ValueError("message %d is not known" % kind)
 
 
-def main(request_path, descriptor):
+def main(make, call, request_path, descriptor):
     supervisor = Supervisor(int(descriptor))
     try:
         with open(request_path, encoding="utf-8") as file:
             request = json.load(file)
-        serve(Reference(request), supervisor)
+        serve(make(request), call, supervisor)
     except BaseException as error:
         trace, place = short_traceback(error)
         print(trace, file=sys.stderr)
@@ -155,13 +167,19 @@ def main(request_path, descriptor):
     return 0
 
 
-if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit(__doc__)
+def run(make, call, request_path, descriptor):
+    """Serves until the supervisor is gone; `call` is the message, and its layout, that a replay
+    brings. Ends the process."""
     code = 1
     try:
-        code = main(*sys.argv[1:])
+        code = main(make, call, request_path, descriptor)
     except BaseException:
         traceback.print_exc()
     _build.remove_folder()
     os._exit(code)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    run(Reference, (CALL, "<I"), *sys.argv[1:])

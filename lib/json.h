@@ -309,6 +309,14 @@ Field<T> optional(std::string name, std::optional<V> T::*member, Kind<V> kind, s
           kind.fields};
 }
 
+// No T{} has one, but every object must.
+template <class T, class V>
+Field<T> required(std::string name, std::optional<V> T::*member, Kind<V> kind, std::string doc) {
+  Field<T> field = optional(std::move(name), member, std::move(kind), std::move(doc));
+  field.required = true;
+  return field;
+}
+
 // The name and version of a format, at the top of a document: "kjudge-result/1".
 template <class T>
 Field<T> format_field(std::string format) {

@@ -299,9 +299,47 @@ TEST_CASE("each limit has a default and a range, and the message says it") {
   }
 }
 
+namespace {
+
+// kFull with an input of every other generator.
+std::string with_every_generator() {
+  return with(R"("generator": {"kind": "constant", "value": 0.5}})",
+              R"("generator": {"kind": "constant", "value": 0.5}},
+      {"name": "mask", "dtype": "bool", "shape": ["rows"],
+       "generator": {"kind": "bernoulli", "probability": 0.25, "value": 1}},
+      {"name": "shuffle", "dtype": "int32", "shape": ["rows"], "generator": {"kind": "permutation"}},
+      {"name": "lengths", "dtype": "int32", "shape": [4],
+       "generator": {"kind": "lengths", "total": 64, "least": 1, "most": 40, "skew": 0.25}},
+      {"name": "starts", "dtype": "int32", "shape": [5],
+       "generator": {"kind": "offsets", "of": "lengths"}},
+      {"name": "ends", "dtype": "int64", "shape": [5],
+       "generator": {"kind": "offsets", "total": 100, "least": 2, "most": 90, "skew": 1}},
+      {"name": "table", "dtype": "int32", "shape": [4, 4],
+       "generator": {"kind": "block_table", "blocks": 16, "lengths": "lengths", "block_size": 16,
+                     "unused": 0}},
+      {"name": "label", "dtype": "float32", "shape": ["rows", 10],
+       "generator": {"kind": "one_hot", "value": 2}},
+      {"name": "popular", "dtype": "int64", "shape": [100],
+       "generator": {"kind": "power_law", "low": 0, "high": 999, "exponent": 1.5,
+                     "scattered": true}},
+      {"name": "keys", "dtype": "int32", "shape": [50],
+       "generator": {"kind": "sorted", "low": -5, "high": 100, "skew": 0.75}},
+      {"name": "thin", "dtype": "float32", "shape": [8, 8],
+       "generator": {"kind": "low_rank", "rank": 2, "deviation": 0.5}},
+      {"name": "weight", "dtype": "int8", "shape": [4, 32],
+       "generator": {"kind": "quantised", "block": 16, "power_of_two": true, "mean": 0.125,
+                     "deviation": 2}},
+      {"name": "weight_scale", "dtype": "float16", "shape": [4, 2],
+       "generator": {"kind": "scales", "of": "weight"}},
+      {"name": "own", "dtype": "int64", "shape": [3], "generator": {"kind": "python"}})");
+}
+
+}  // namespace
+
 TEST_CASE("every field of challenge.json refuses every wrong kind, and names itself") {
   const Folder folder;
-  const Json right = parse_json(kFull, "kFull", Fault::bug);
+  folder.file("inputs.py", "");
+  const Json right = parse_json(with_every_generator(), "kFull", Fault::bug);
   const int tried =
       json_faults::try_every_fault(right, challenge_table().schema(),
                                    [&](const std::string& faulty) {
@@ -309,7 +347,8 @@ TEST_CASE("every field of challenge.json refuses every wrong kind, and names its
                                      folder.read();
                                    },
                                    {.file = (folder.path() / "challenge.json").string(),
-                                    .needed = {"generator", "checks", "dims", "scalars"}});
+                                    .needed = {"generator", "checks", "dims", "scalars", "of",
+                                               "total", "lengths", "block_size"}});
   CHECK(tried > 1000);
 }
 
@@ -511,7 +550,9 @@ TEST_CASE("generators make values that the input can hold") {
         "kind, low, high");
   CHECK(generator("\"kind\": \"poisson\"") ==
         "challenge.json: tensors.inputs[1].generator.kind: expected \"normal\", \"uniform\", "
-        "\"integers\" or \"constant\", found \"poisson\"");
+        "\"integers\", \"constant\", \"bernoulli\", \"permutation\", \"block_table\", "
+        "\"one_hot\", \"power_law\", \"lengths\", \"offsets\", \"sorted\", \"low_rank\", "
+        "\"quantised\", \"scales\" or \"python\", found \"poisson\"");
   CHECK(error_with(",\n       \"generator\": {\"kind\": \"integers\", \"low\": 0, \"high\": 9}", "")
             .starts_with("challenge.json: tensors.inputs[1].generator: an input of int32 needs a "
                          "generator, such as {"));

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "challenge/challenge_format.h"
+#include "challenge/generators.h"
 #include "error.h"
 #include "file.h"
 #include "sha256.h"
@@ -18,10 +19,6 @@ namespace fs = std::filesystem;
 
 // Pairs of a round: kPairsPerRound of replay/evaluation.h, which stands above this layer.
 constexpr int kPairs = 5;
-constexpr double kLargestFloat32 = 3.4028234663852886e38;
-// No deviate of the fill kernel is further from the mean: sqrt(2 ln 2^25) is 5.89.
-constexpr double kLargestDeviate = 6;
-
 // What names in `inputs.x` must not be.
 constexpr std::array<std::string_view, 35> kPythonWords = {
     "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
@@ -38,41 +35,6 @@ constexpr std::array<RequiredFile, 4> kRequiredFiles = {{
     {"baseline.py", "the kernel that submissions are timed against"},
     {"submission.py", "what contestants start from"},
 }};
-
-double largest_finite(DType dtype) {
-  switch (dtype) {
-    case DType::float16:
-      return 65504;
-    case DType::float8_e4m3:
-      return 448;
-    case DType::float8_e5m2:
-      return 57344;
-    case DType::float4_e2m1:
-      return 6;
-    default:
-      return kLargestFloat32;  // the fill kernel computes in float32
-  }
-}
-
-struct IntegerRange {
-  double low, high;
-};
-IntegerRange integer_range(DType dtype) {
-  switch (dtype) {
-    case DType::int32:
-      return {-2147483648.0, 2147483647.0};
-    case DType::int16:
-      return {-32768, 32767};
-    case DType::int8:
-      return {-128, 127};
-    case DType::uint8:
-      return {0, 255};
-    case DType::boolean:
-      return {0, 1};
-    default:
-      return {-0x1p53, 0x1p53};  // doubles on the way to the kernel
-  }
-}
 
 constexpr std::array<std::string_view, 7> kCheckNames = {
     "exact", "close", "rel_l2", "cosine", "row_bound", "codes", "versus_baseline"};
@@ -345,61 +307,23 @@ class Resolver {
 
   Regime regime(const RegimeFile& from, const std::string& at, const Shape& shape,
                 const std::string& shape_at) const {
-    Regime regime{from.name, from.pairs_per_round, {}};
+    std::vector<PlacedGenerator> placed;
     for (std::size_t i = 0; i < shape.inputs.size(); ++i) {
       const TensorSpec& input = shape.inputs[i].tensor;
       const auto given =
           std::find_if(from.generators.begin(), from.generators.end(),
                        [&](const auto& generator) { return generator.first == input.name; });
-      const bool here = given != from.generators.end();
-      const std::string generator_at =
-          here ? cat(at, ".generators.", input.name) : cat("tensors.inputs[", i, "].generator");
-      Generator generator;
-      if (here) {
-        generator = given->second;
-      } else if (file_.tensors.inputs[i].generator.has_value()) {
-        generator = *file_.tensors.inputs[i].generator;
-      } else if (input.dtype == DType::boolean) {
-        generator = {fill_integers, 0, 1};
-      } else if (!is_floating(input.dtype)) {
-        fail(generator_at, cat("an input of ", kjudge::name(input.dtype),
-                               " needs a generator, such as {\"kind\": \"integers\", \"low\": 0, "
-                               "\"high\": 99}"));
+      if (given != from.generators.end()) {
+        placed.push_back({given->second, cat(at, ".generators.", input.name)});
+      } else {
+        placed.push_back(
+            {file_.tensors.inputs[i].generator, cat("tensors.inputs[", i, "].generator")});
       }
-      check_generator(generator, input.dtype, generator_at, shape_at);
-      regime.generators.push_back(generator);
     }
-    return regime;
-  }
-
-  // Values must be what the author asked for: none is infinite, cut off or rounded to a whole.
-  void check_generator(const Generator& generator, DType dtype, const std::string& at,
-                       const std::string& shape_at) const {
-    const bool whole = !is_floating(dtype);
-    const auto of = [&] { return cat(" for ", kjudge::name(dtype), " (", shape_at, ")"); };
-    double low = generator.a, high = generator.b;
-    switch (generator.kind) {
-      case fill_normal:
-        low = generator.a - kLargestDeviate * generator.b;
-        high = generator.a + kLargestDeviate * generator.b;
-        break;
-      case fill_constant:
-        high = low;
-        break;
-      default:
-        if (low > high) fail(at, "\"low\" is greater than \"high\"");
-    }
-    const bool fractions = generator.kind == fill_normal || generator.kind == fill_uniform ||
-                           std::floor(generator.a) != generator.a;
-    if (whole && fractions) {
-      fail(at, cat("makes fractions", of(), "; use \"integers\" or a whole \"constant\""));
-    }
-    const IntegerRange range =
-        whole ? integer_range(dtype) : IntegerRange{-largest_finite(dtype), largest_finite(dtype)};
-    if (low < range.low || high > range.high || high - low > kLargestFloat32) {
-      fail(at, cat("makes values outside of the range", of(), ", which is ",
-                   range_text(range.low, range.high)));
-    }
+    const auto failing = [this](const std::string& place, const std::string& message) {
+      fail(place, message);
+    };
+    return {from.name, from.pairs_per_round, resolve_generators(shape, shape_at, placed, failing)};
   }
 
   static constexpr std::int64_t kLargestTensor = std::int64_t{1} << 40;
@@ -471,6 +395,16 @@ Challenge read_challenge(const fs::path& folder) {
   };
   require("challenge.json");
   for (const RequiredFile& file_needed : kRequiredFiles) require(file_needed.name);
+  const bool python =
+      std::any_of(challenge.shapes.begin(), challenge.shapes.end(), [](const Shape& shape) {
+        return std::any_of(shape.regimes.begin(), shape.regimes.end(), uses_python);
+      });
+  if (python && !fs::is_regular_file(folder / "inputs.py")) {
+    throw Error(Fault::package, cat((folder / "inputs.py").string(),
+                                    ": no such file; it makes the inputs whose generator is "
+                                    "\"python\""));
+  }
+  if (python) require("inputs.py");
   challenge.sha256 = files_sha256(folder, files);
   return challenge;
 }

@@ -18,9 +18,14 @@ namespace kjudge {
 // A challenge folder as read from challenge.json, every shape resolved: dimensions replaced by
 // numbers, defaults filled in. Field list and meaning: kjudge-challenge(5).
 
+// Where an input's values come from, as FillParams has it.
 struct Generator {
   FillKind kind = fill_normal;
-  double a = 0, b = 1;
+  double a = 0, b = 1, c = 0;
+  std::uint64_t row = 0, size = 0;
+  DType other = DType::float64;
+  std::string key_of;  // the input whose key it is drawn with; empty: its own
+  std::string source;  // the input it reads, which is filled before; empty: none
 };
 
 // One named set of input values. A shape's regimes share the pairs of a round in fixed counts.

@@ -79,23 +79,74 @@ Kind<ScalarValue> scalar_kind() {
                                                      Json{std::string("boolean")}}}}}}};
 }
 
-Kind<Generator> generator_kind() {
-  using Table = FieldTable<Generator>;
+Kind<GeneratorFile> generator_kind() {
+  using File = GeneratorFile;
+  using Table = FieldTable<File>;
   const auto real = number_kind(-0x1p120, 0x1p120);
-  return tagged_kind<Generator, FillKind>(
-      "kind", &Generator::kind, "how values are drawn",
-      {{"normal", fill_normal,
-        Table({optional("mean", &Generator::a, real, "mean of the values"),
-               optional("deviation", &Generator::b, number_kind(0, 0x1p120),
-                        "their standard deviation")})},
+  const auto size = integer_kind<std::int64_t>(0, kMostElements);
+  const auto mean = optional("mean", &File::mean, real, "mean of the values");
+  const auto deviation =
+      optional("deviation", &File::deviation, number_kind(0, 0x1p120), "their standard deviation");
+  const auto low = required("low", &File::low, whole_kind(), "smallest value");
+  const auto high = required("high", &File::high, whole_kind(), "largest value");
+  const auto one = optional("value", &File::value, real, "what is not 0");
+  const auto skew = optional("skew", &File::skew, number_kind(0, 1),
+                             "0: lengths are all alike, 1: a few have most of the total");
+  const auto total = required("total", &File::total, dim_kind(), "the sum of the lengths");
+  const auto least = optional("least", &File::least, size, "the smallest length");
+  const auto most =
+      optional("most", &File::most, dim_kind(), "the largest length; \"total\" where absent");
+  return tagged_kind<File, FillKind>(
+      "kind", &File::kind, "how values are drawn",
+      {{"normal", fill_normal, Table({mean, deviation})},
        {"uniform", fill_uniform,
-        Table({required("low", &Generator::a, real, "smallest value"),
-               required("high", &Generator::b, real, "values are below this")})},
-       {"integers", fill_integers,
-        Table({required("low", &Generator::a, whole_kind(), "smallest value"),
-               required("high", &Generator::b, whole_kind(), "largest value")})},
+        Table({required("low", &File::low, real, "smallest value"),
+               required("high", &File::high, real, "values are below this")})},
+       {"integers", fill_integers, Table({low, high})},
        {"constant", fill_constant,
-        Table({required("value", &Generator::a, real, "every element is this")})}});
+        Table({required("value", &File::value, real, "every element is this")})},
+       {"bernoulli", fill_bernoulli,
+        Table({required("probability", &File::probability, number_kind(0, 1),
+                        "share of the elements that are not 0"),
+               one})},
+       {"permutation", fill_permutation, Table({})},
+       {"block_table", fill_block_table,
+        Table({required("blocks", &File::blocks, dim_kind(), "how many blocks there are"),
+               optional("lengths", &File::lengths, variable_kind(),
+                        "an input with the length of each row, which needs so much of its blocks"),
+               optional("block_size", &File::block_size, dim_kind(),
+                        "what one block holds of a length"),
+               optional("unused", &File::unused, whole_kind(),
+                        "stands where a row needs no more blocks")})},
+       {"one_hot", fill_one_hot, Table({one})},
+       {"power_law", fill_power_law,
+        Table({low, high,
+               optional("exponent", &File::exponent, number_kind(0, 8),
+                        "how steep; 0: all values are as frequent"),
+               optional("scattered", &File::scattered, boolean_kind(),
+                        "which values are frequent is random, too; else the smallest")})},
+       {"lengths", fill_lengths, Table({total, least, most, skew})},
+       {"offsets", fill_offsets,
+        Table(
+            {optional("of", &File::of, variable_kind(),
+                      "an input whose generator is \"lengths\"; in the place of all that follows"),
+             optional("total", &File::total, dim_kind(), "the last of the offsets"), least, most,
+             skew})},
+       {"sorted", fill_sorted, Table({low, high, skew})},
+       {"low_rank", fill_low_rank,
+        Table({required("rank", &File::rank, integer_kind<std::int64_t>(1, 128),
+                        "of each matrix, if it is as large"),
+               deviation})},
+       {"quantised", fill_quantised,
+        Table({required("block", &File::block, dim_kind(),
+                        "values along the last dimension that share a scale"),
+               optional("power_of_two", &File::power_of_two, boolean_kind(),
+                        "scales are powers of two"),
+               mean, deviation})},
+       {"scales", fill_scales,
+        Table({required("of", &File::of, variable_kind(),
+                        "an input whose generator is \"quantised\"")})},
+       {"python", fill_python, Table({})}});
 }
 
 // A field of CheckFile::check in the place of one of CheckFile itself.

@@ -19,12 +19,29 @@ using DimFile = std::variant<std::int64_t, std::string>;  // a size, or the name
 template <class V>
 using Named = std::vector<std::pair<std::string, V>>;
 
+// A generator before the dims and the other inputs that it names are looked up. Each field is of
+// the kinds that have it in the format.
+struct GeneratorFile {
+  FillKind kind = fill_normal;
+  double mean = 0, deviation = 1;
+  double low = 0, high = 0;
+  double value = 1;
+  double probability = 0.5;
+  double exponent = 1;
+  double skew = 0.5;
+  bool scattered = false, power_of_two = false;
+  std::int64_t least = 0, rank = 1;
+  double unused = -1;
+  std::optional<DimFile> total, most, blocks, block_size, block;
+  std::optional<std::string> of, lengths;
+};
+
 struct InputFile {
   std::string name;
   std::optional<DType> dtype;  // nullopt: the shape's
   std::vector<DimFile> shape;
   bool inout = false;
-  std::optional<Generator> generator;
+  std::optional<GeneratorFile> generator;
 };
 
 struct CheckFile {
@@ -51,7 +68,7 @@ struct TensorsFile {
 struct RegimeFile {
   std::string name;
   int pairs_per_round = 5;
-  Named<Generator> generators;
+  Named<GeneratorFile> generators;
 };
 
 struct ShapeFile {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "driver/fill_kind.h"
 #include "error.h"
 
 namespace kjudge {
@@ -12,20 +13,18 @@ Json text(std::string_view value) { return Json{std::string(value)}; }
 
 Json number(std::integral auto value) { return Json{static_cast<std::int64_t>(value)}; }
 
-std::string_view name(FillKind kind) {
-  switch (kind) {
-    case fill_constant:
-      return "constant";
-    case fill_uniform:
-      return "uniform";
-    case fill_normal:
-      return "normal";
-    case fill_integers:
-      return "integers";
-    case fill_bits:
-      break;
-  }
-  throw Error(Fault::bug, "a generator of no kind that a challenge may name");
+Json generator_request(const Generator& generator) {
+  const std::string_view kind = name(generator.kind);
+  KJ_CHECK(!kind.empty());
+  return Json{Json::Object{{"kind", text(kind)},
+                           {"a", Json{generator.a}},
+                           {"b", Json{generator.b}},
+                           {"c", Json{generator.c}},
+                           {"row", number(generator.row)},
+                           {"size", number(generator.size)},
+                           {"other", text(name(generator.other))},
+                           {"key_of", text(generator.key_of)},
+                           {"source", text(generator.source)}}};
 }
 
 Json::Object tensor_request(const TensorSpec& tensor) {
@@ -50,9 +49,7 @@ Json shape_request(const Shape& shape, OutputTypes types) {
     const Generator& generator = shape.regimes[0].generators[i];
     Json::Object input = tensor_request(shape.inputs[i].tensor);
     input.push_back({"inout", Json{shape.inputs[i].inout}});
-    input.push_back({"generator", Json{Json::Object{{"kind", text(name(generator.kind))},
-                                                    {"a", Json{generator.a}},
-                                                    {"b", Json{generator.b}}}}});
+    input.push_back({"generator", generator_request(generator)});
     inputs.push_back(Json{std::move(input)});
   }
   for (const OutputSpec& output : shape.outputs) {

@@ -34,6 +34,7 @@ KernelModule::KernelModule(const Driver& driver) : driver_(driver) {
       KJ_DRIVER(driver, cuModuleGetFunction(function, module_, kernel));
     };
     get(&fill_, "kjudge_fill");
+    get(&fill_structured_, "kjudge_fill_structured");
     get(&compare_, "kjudge_compare");
     get(&sum_parts_, "kjudge_sum_parts");
     get(&join_parts_, "kjudge_join_parts");
@@ -73,9 +74,10 @@ void KernelModule::launch(CUfunction function, unsigned blocks, unsigned threads
 }
 
 void KernelModule::fill(CUstream stream, const FillParams& params) const {
+  KJ_CHECK(params.kind != fill_python);
   if (params.count == 0) return;
-  launch(fill_, blocks_for(params.count, multiprocessors_, driver_.kind), kThreads, 0, stream,
-         &params);
+  launch(params.kind < fill_bernoulli ? fill_ : fill_structured_,
+         blocks_for(params.count, multiprocessors_, driver_.kind), kThreads, 0, stream, &params);
 }
 
 unsigned KernelModule::row_blocks(std::uint64_t rows, std::uint64_t row_size) const {

@@ -18,6 +18,7 @@ class KernelModule {
   KernelModule(const KernelModule&) = delete;
   KernelModule& operator=(const KernelModule&) = delete;
 
+  // Of any FillKind.
   void fill(CUstream stream, const FillParams& params) const;
   void compare(CUstream stream, const CompareParams& params) const;
   // Sums of rows at `sums`, RowSums[rows]; params.parts has room for the parts of rows that have
@@ -46,10 +47,10 @@ class KernelModule {
   CUmodule module_ = nullptr;
   unsigned multiprocessors_ = 1;
   unsigned shared_bytes_ = 0;
-  CUfunction fill_ = nullptr, compare_ = nullptr, sum_parts_ = nullptr, join_parts_ = nullptr,
-             judge_rows_ = nullptr, bound_rows_ = nullptr, digest_ = nullptr, evict_ = nullptr,
-             scrub_ = nullptr, block_ = nullptr, stamp_ = nullptr, calibrate_ = nullptr,
-             empty_ = nullptr;
+  CUfunction fill_ = nullptr, fill_structured_ = nullptr, compare_ = nullptr, sum_parts_ = nullptr,
+             join_parts_ = nullptr, judge_rows_ = nullptr, bound_rows_ = nullptr, digest_ = nullptr,
+             evict_ = nullptr, scrub_ = nullptr, block_ = nullptr, stamp_ = nullptr,
+             calibrate_ = nullptr, empty_ = nullptr;
 };
 
 }  // namespace kjudge

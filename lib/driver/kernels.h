@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// kjudge's own kernels: fill, compare, sum and join rows, judge rows, digest, evict, scrub, block,
+// kjudge's own kernels: fill, fill_structured, compare, sum and join rows, judge rows, digest, evict, scrub, block,
 // stamp. One source (kernels/kernels.cc) is compiled by nvcc for GPUs and by the host compiler into
 // a module of the host driver. The structs below are their parameters, passed by value as one
 // argument each; plain types of fixed size only, no pointers but as 64-bit addresses.
@@ -12,23 +12,44 @@
 namespace kjudge {
 #endif
 
-// Values of a tensor from Philox4x32-10 keyed by `key`, counter = element index / 4. The same bits
-// on every device for integers; within 1 ulp for floats.
+// Values of a tensor from Philox4x32-10 keyed by `key`, at counters that follow from the element's
+// index alone: the same bits on every device. Formulas, where the words here are not enough, are in
+// kernels/values.h and kernels/structured.h.
 enum FillKind : uint32_t {
   fill_constant = 0,  // a
   fill_uniform = 1,   // [a, b)
   fill_normal = 2,    // mean a, standard deviation b
   fill_integers = 3,  // a .. b inclusive, of any dtype
   fill_bits = 4,      // random bytes: poison
+  // From here on by fill_structured.
+  fill_bernoulli = 5,    // b with probability a, else 0
+  fill_permutation = 6,  // each row a permutation of 0 .. row - 1
+  fill_block_table = 7,  // no number of 0 .. size - 1 twice; `a` in a row beyond `source`, its
+                         //   length, of which each number holds b; source 0: nowhere
+  fill_one_hot = 8,      // each row b at one random place, else 0
+  fill_power_law = 9,   // a .. b inclusive, the k-th with probability about k^-c; with `size` 1 the
+                        //   order of the numbers is random too
+  fill_lengths = 10,    // `count` numbers from a to c with sum `size`, uneven by b of 0 .. 1
+  fill_offsets = 11,    // 0, then the partial sums of the `count` - 1 numbers of fill_lengths
+  fill_sorted = 12,     // ascending numbers from a to a + size, their distances uneven by b
+  fill_low_rank = 13,   // rows of `row` elements, matrices of `size` elements, each of rank c;
+                        //   every element is normal with mean 0 and standard deviation b
+  fill_quantised = 14,  // normal values (a, b), each `row` of them divided by their scale
+  fill_scales = 15,     // the scales of a fill_quantised of dtype `other` and the same key
+  fill_python = 16,     // by no kernel: a challenge's inputs.py does it
 };
 
 struct FillParams {
   uint64_t address;
   uint64_t count;  // elements; bytes for fill_bits
   uint64_t key;
-  double a, b;
-  uint32_t kind;   // FillKind
-  uint32_t dtype;  // DType
+  double a, b, c;
+  uint64_t row, size;
+  uint64_t source;  // address of another tensor's elements, of dtype `other`
+  uint32_t kind;    // FillKind
+  uint32_t dtype;   // DType
+  uint32_t other;   // DType: of source, of fill_quantised's scales, of what fill_scales are for
+  uint32_t reserved;
 };
 
 // What compare found; zeroed by the host before the launch, merged by atomics.

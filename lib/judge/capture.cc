@@ -8,6 +8,7 @@
 #include "judge/agreement.h"
 #include "judge/capture_protocol.h"
 #include "judge/interrupt.h"
+#include "judge/made_up_inputs.h"
 #include "judge/pipeline.h"
 #include "judge/sandbox.h"
 #include "process.h"
@@ -223,6 +224,7 @@ void run_capture(const Driver& driver, const Challenge& challenge, const Capture
   const std::uint64_t seed =
       input_key("made up", challenge.sha256, "", 0, std::string(name(options.role))) >> 1;
   const int device = place.sandbox != nullptr ? place.sandbox->inner_device() : options.device;
+  write_made_up_inputs(driver, challenge, options, seed, files.made_up);
   write_file_atomically(files.request, capture_request(challenge, options, files, device, seed));
 
   const fs::path library = library_directory();
@@ -245,7 +247,8 @@ void run_capture(const Driver& driver, const Challenge& challenge, const Capture
   const double limit =
       options.eager ? 86400
                     : challenge.limits.prepare_s + challenge.limits.capture_s + kExportSeconds;
-  const auto finished = place.run(child, {files.request}, limit, challenge.limits.output_bytes);
+  const auto finished =
+      place.run(child, {files.request, files.made_up}, limit, challenge.limits.output_bytes);
   if (!finished.output.empty()) outcome.log += finished.output;
 
   const CaptureStatus status = read_status(files, finished, challenge);
@@ -286,9 +289,10 @@ CaptureOutcome capture(const Driver& driver, const Challenge& challenge,
   const fs::path folder = work.path() / "submission";
   const fs::path made = work.path() / "made";
   CaptureFiles files{folder / cat(name(options.role), ".py"), work.path() / "request.json",
-                     made / "status.json", made / "bundle.kjb"};
+                     made / "status.json", made / "bundle.kjb", work.path() / "made_up"};
   fs::create_directory(work.path() / "tmp");
   fs::create_directory(made);
+  fs::create_directory(files.made_up);
   Place place;
   try {
     if (options.role == CaptureRole::submission) {

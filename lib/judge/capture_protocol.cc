@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/capture_protocol.h"
 
+#include "challenge/generators.h"
 #include "challenge/shape_request.h"
 #include "error.h"
 
@@ -64,9 +65,14 @@ std::string capture_request(const Challenge& challenge, const CaptureOptions& op
   Json::List shapes;
   for (const Shape& shape : challenge.shapes) {
     if (!options.only_shape.empty() && shape.name != options.only_shape) continue;
-    shapes.push_back(shape_request(shape, options.role == CaptureRole::reference
-                                              ? OutputTypes::expected
-                                              : OutputTypes::submitted));
+    Json made =
+        shape_request(shape, options.role == CaptureRole::reference ? OutputTypes::expected
+                                                                    : OutputTypes::submitted);
+    if (uses_python(shape.regimes.front())) {
+      std::get<Json::Object>(made.value)
+          .push_back({"made_up", text((files.made_up / shape.name).string())});
+    }
+    shapes.push_back(std::move(made));
   }
   Json::Object limits = {{"memory_bytes", number(challenge.limits.memory_bytes)},
                          {"bundle_bytes", number(challenge.limits.bundle_bytes)}};

@@ -18,6 +18,7 @@ namespace kjudge {
 struct CaptureFiles {
   std::filesystem::path submission;  // the Python file
   std::filesystem::path request, status, bundle;
+  std::filesystem::path made_up;  // see judge/made_up_inputs.h
 };
 
 // `device`: its number where the capture runs.

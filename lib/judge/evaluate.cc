@@ -55,17 +55,6 @@ Evaluation begin_evaluation(const DeviceIdentity& device, const Challenge& chall
   return evaluation;
 }
 
-void require_shape(const Challenge& challenge, const std::string& only_shape) {
-  if (only_shape.empty()) return;
-  std::string names;
-  for (const Shape& shape : challenge.shapes) {
-    if (shape.name == only_shape) return;
-    names += cat(names.empty() ? "" : ", ", shape.name);
-  }
-  throw Error(Fault::usage, cat("shape ", only_shape, ": challenge ", challenge.name,
-                                " has no such shape here; it has ", names));
-}
-
 // A graph of another GPU, driver or processor may not run here, or run as it never would there.
 void check_recorded_here(const Provenance& there, const DeviceIdentity& here) {
   const std::string driver =
@@ -145,6 +134,17 @@ void judge_error(Evaluation& evaluation, const std::string& message) {
 }
 
 }  // namespace
+
+void require_shape(const Challenge& challenge, const std::string& only_shape) {
+  if (only_shape.empty()) return;
+  std::string names;
+  for (const Shape& shape : challenge.shapes) {
+    if (shape.name == only_shape) return;
+    names += cat(names.empty() ? "" : ", ", shape.name);
+  }
+  throw Error(Fault::usage, cat("shape ", only_shape, ": challenge ", challenge.name,
+                                " has no such shape here; it has ", names));
+}
 
 fs::path challenge_bundle(const Driver& driver, const Challenge& challenge, CaptureRole role,
                           const fs::path& cache, int device) {

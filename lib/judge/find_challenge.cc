@@ -47,7 +47,12 @@ fs::path cache_directory() {
   const fs::path folder = root / "kjudge";
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) throw Error(Fault::host, cat(folder.string(), ": ", error.message()));
+  if (error) {
+    throw Error(Fault::host,
+                cat(folder.string(), ": ", error.message(),
+                    "; recordings of baselines are kept there: set XDG_CACHE_HOME to a "
+                    "folder that can be written"));
+  }
   fs::permissions(folder, fs::perms::owner_all, error);  // what is in it is replayed as trusted
   if (error) throw Error(Fault::host, cat(folder.string(), ": ", error.message()));
   return folder;

@@ -11,8 +11,10 @@
 namespace kjudge {
 
 std::vector<JsonFormat> json_formats() {
-  return {json_format(challenge_table()), json_format(package_table()), result_json_format(),
-          submission_json_format(),       capture_status_json_format(), profile_json_format()};
+  return {json_format(challenge_table()), json_format(package_table()),
+          result_json_format(),           submission_json_format(),
+          secret_json_format(),           capture_status_json_format(),
+          profile_json_format()};
 }
 
 }  // namespace kjudge

@@ -63,6 +63,9 @@ struct EvaluateOptions {
 Evaluation evaluate(const Driver& driver, const Challenge& challenge,
                     const EvaluateOptions& options, const ReportProgress& progress);
 
+// Fault::usage, naming those there are, unless `only_shape` is empty or one of the challenge's.
+void require_shape(const Challenge& challenge, const std::string& only_shape);
+
 // As evaluate(), from a bundle that exists. An empty reference or baseline is the challenge's, from
 // `cache`. Throws also Fault::malformed and Fault::host for what is wrong with a file given.
 struct ReplayBundles {

@@ -42,14 +42,15 @@ std::vector<fs::path> waiting_in(const fs::path& from, const ReportLine& line) {
       continue;
     }
     std::string_view why_not;
-    std::error_code error;  // of a link in a circle, say: no folder and no file
-    if (item.is_directory(error)) {
+    std::error_code error;
+    if (item.is_symlink(error)) {  // judge may read what whoever made the link may not
+      why_not = "a link; put the file or folder itself in its place";
+    } else if (item.is_directory(error)) {
       if (entry_file(item.path()).empty()) {
         why_not = "a folder without submission.py or submission.cu at its root";
       }
     } else if (!item.is_regular_file(error)) {
-      why_not =
-          item.is_symlink(error) ? "a link to nothing that can be read" : "not a file or folder";
+      why_not = "not a file or folder";
     } else if (!is_source(item.path()) && !is_archive(item.path())) {
       why_not = "neither a .py or .cu file nor an archive nor a folder";
     }
@@ -116,12 +117,17 @@ Evaluation judge_one(const Driver& driver, const Challenge& challenge, const Que
   evaluate_options.replay = options.replay;
   evaluate_options.sandbox = options.sandbox;
   Evaluation evaluation;
+  ReplaySecret secret;
   for (int attempt = 1; attempt <= options.attempts; ++attempt) {
+    secret = draw_replay_secret();
+    evaluate_options.replay.evaluation = secret.evaluation;
+    evaluate_options.replay.secret = secret.secret;
+    evaluate_options.replay.order_seed = secret.order_seed;
     evaluation = evaluate(driver, challenge, evaluate_options, progress);
     if (evaluation.verdict != Verdict::judge_error) break;
   }
   evaluation.submission = submission.identity.name;
-  folder.commit(submission, evaluation);
+  folder.commit(submission, evaluation, secret);
   return evaluation;
 }
 

@@ -2,14 +2,24 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bundle/bundle.h"
+#include "driver/kernels.h"
 #include "record/interpose.h"
 #include "record/rules.h"
 
 namespace kjudge {
+
+// Made-up values: params without address, key and source, which tensors of the same shape give; or
+// the bytes of a file.
+struct RecordedFill {
+  FillParams params{};
+  std::string key_of, source;  // empty: the tensor's own, none
+  std::string file;            // empty: params say what the values are
+};
 
 // One shape as it was captured.
 struct RecordedTensor {
@@ -17,11 +27,7 @@ struct RecordedTensor {
   TensorSpec spec;
   std::uint64_t address = 0;
   std::uint64_t filled_hash = 0;  // of an input's bytes after fill
-  struct {
-    bool given = false;
-    std::uint32_t kind = 0;
-    double a = 0, b = 0;
-  } fill;
+  std::optional<RecordedFill> fill;
 };
 
 struct RecordedShape {

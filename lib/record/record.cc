@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "driver/fill_kind.h"
 #include "record/cupti.h"
 #include "record/recording.h"
 #include "record/rules.h"
@@ -93,12 +94,24 @@ Role role_of(std::string_view text) {
   throw Error(Fault::usage, cat("recorder: no role ", text));
 }
 
-FillKind kind_of(std::string_view text) {
-  if (text == "constant") return fill_constant;
-  if (text == "uniform") return fill_uniform;
-  if (text == "normal") return fill_normal;
-  if (text == "integers") return fill_integers;
-  throw Error(Fault::usage, cat("recorder: no generator ", text));
+DType dtype_of(const char* text) {
+  const auto parsed = parse_dtype(text);
+  if (!parsed) throw Error(Fault::usage, cat("recorder: no dtype ", text));
+  return *parsed;
+}
+
+RecordedFill fill_of(const kjudge_record_generator& generator) {
+  const auto kind = parse_fill_kind(generator.kind);
+  if (!kind) throw Error(Fault::usage, cat("recorder: no generator ", generator.kind));
+  RecordedFill fill{{}, generator.key_of, generator.source};
+  fill.params.kind = *kind;
+  fill.params.a = generator.a;
+  fill.params.b = generator.b;
+  fill.params.c = generator.c;
+  fill.params.row = generator.row;
+  fill.params.size = generator.size;
+  fill.params.other = static_cast<std::uint32_t>(dtype_of(generator.other));
+  return fill;
 }
 
 void tell(const Failed& failed, kjudge_record_failed* out) {
@@ -132,16 +145,18 @@ KJ_EXPORTED int kjudge_record_tensor(const char* role, const char* name, const c
   return guarded([&] {
     TensorSpec spec;
     spec.name = name;
-    const auto parsed = parse_dtype(dtype);
-    if (!parsed) throw Error(Fault::usage, cat("recorder: no dtype ", dtype));
-    spec.dtype = *parsed;
+    spec.dtype = dtype_of(dtype);
     spec.dims.assign(dims, dims + rank);
     *address = recording().add_tensor(role_of(role), std::move(spec));
   });
 }
 
-KJ_EXPORTED int kjudge_record_fill(const char* name, const char* kind, double a, double b) {
-  return guarded([&] { recording().fill(name, kind_of(kind), a, b); });
+KJ_EXPORTED int kjudge_record_fill(const char* name, const kjudge_record_generator* generator) {
+  return guarded([&] { recording().fill(name, fill_of(*generator)); });
+}
+
+KJ_EXPORTED int kjudge_record_load(const char* name, const char* path) {
+  return guarded([&] { recording().fill(name, {{}, "", "", path}); });
 }
 
 KJ_EXPORTED int kjudge_record_returned(const char* name, uint64_t address) {

@@ -14,7 +14,7 @@
 //
 // Order of calls:
 //   begin, [contestant's import and prepare],
-//   for every shape: open_shape, tensor and fill for each argument, [eager calls],
+//   for every shape: open_shape, tensor and fill (or load) for each argument, [eager calls],
 //     begin_capture, [kernel_fn], end_capture, returned for each output that was returned,
 //   write.
 //
@@ -44,10 +44,22 @@ int kjudge_record_open_shape(const char* name);
 int kjudge_record_tensor(const char* role, const char* name, const char* dtype, const int64_t* dims,
                          uint32_t rank, uint64_t* address);
 
-// Fills an input or inout of the open shape with made-up values. `kind` is "constant", "uniform",
-// "normal" or "integers"; a and b as in FillParams. The key is made_up_key(seed, shape, tensor),
-// see lib/record/made_up.h. The values are made again before the recorder's own replay.
-int kjudge_record_fill(const char* name, const char* kind, double a, double b);
+// `kind` is a word of lib/driver/fill_kind.h, `other` a dtype; the rest as in FillParams. `key_of`
+// and `source` name tensors of the open shape, or are "".
+struct kjudge_record_generator {
+  const char* kind;
+  double a, b, c;
+  uint64_t row, size;
+  const char *other, *key_of, *source;
+};
+
+// Fills an input or inout of the open shape with made-up values. The key is made_up_key(seed,
+// shape, tensor), see lib/record/made_up.h. A tensor that others read is filled before them. The
+// values are made again before the recorder's own replay.
+int kjudge_record_fill(const char* name, const struct kjudge_record_generator* generator);
+
+// The same with the bytes of a file, all of the tensor's.
+int kjudge_record_load(const char* name, const char* path);
 
 // Output `name` of the open shape is where kernel_fn returned it, contiguous and of the type and
 // dims it was declared with. To be called after end_capture.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "elf_image.h"
+#include "file.h"
 #include "record/cupti.h"
 #include "record/device_code.h"
 #include "record/graph_copy.h"
@@ -133,24 +134,34 @@ std::uint64_t Recording::add_tensor(Role role, TensorSpec spec) {
   return shape().tensors.back().address;
 }
 
-void Recording::fill(std::string_view name, FillKind kind, double a, double b) {
+void Recording::fill(std::string_view name, RecordedFill fill) {
   RecordedTensor& filled = tensor(name);
   KJ_CHECK(filled.role != Role::output);
-  filled.fill = {true, kind, a, b};
+  filled.fill = std::move(fill);
   make_input(shape(), filled);
   KJ_DRIVER(driver_, cuCtxSynchronize());
   filled.filled_hash = hash(filled.address, tensor_bytes(filled));
 }
 
 void Recording::make_input(const RecordedShape& shape, const RecordedTensor& tensor) const {
-  FillParams params{};
+  if (!tensor.fill->file.empty()) {
+    const std::string bytes = read_file(tensor.fill->file, tensor_bytes(tensor));
+    if (bytes.size() != tensor_bytes(tensor)) {
+      throw Error(Fault::bug, cat(tensor.fill->file, ": ", bytes.size(), " bytes for input ",
+                                  tensor.spec.name));
+    }
+    KJ_DRIVER(driver_, cuMemcpyHtoD(tensor.address, bytes.data(), bytes.size()));
+    return;
+  }
+  FillParams params = tensor.fill->params;
   params.address = tensor.address;
   params.count = static_cast<std::uint64_t>(element_count(tensor.spec.dims));
-  params.key = made_up_key(options_.seed, shape.name, tensor.spec.name);
-  params.a = tensor.fill.a;
-  params.b = tensor.fill.b;
-  params.kind = tensor.fill.kind;
   params.dtype = static_cast<std::uint32_t>(tensor.spec.dtype);
+  const std::string& key_of = tensor.fill->key_of;
+  params.key = made_up_key(options_.seed, shape.name, key_of.empty() ? tensor.spec.name : key_of);
+  for (const RecordedTensor& source : shape.tensors) {
+    if (source.spec.name == tensor.fill->source) params.source = source.address;
+  }
   kernels_->fill(nullptr, params);
 }
 
@@ -263,7 +274,7 @@ void Recording::abandon_capture(CUstream stream) {
 void Recording::check_inputs_unchanged() const {
   const RecordedShape& last = shapes_.back();
   for (const RecordedTensor& tensor : last.tensors) {
-    if (tensor.role != Role::input || !tensor.fill.given) continue;
+    if (tensor.role != Role::input || !tensor.fill) continue;
     if (hash(tensor.address, tensor_bytes(tensor)) != tensor.filled_hash) {
       throw Refused(Rule::writes_input,
                     cat("shape ", last.name, ": kernel_fn changed input ", tensor.spec.name));
@@ -499,8 +510,10 @@ Bundle Recording::describe(const std::vector<std::size_t>& used,
 }
 
 std::vector<std::uint64_t> Recording::replay(const RecordedShape& shape) const {
-  for (const RecordedTensor& tensor : shape.tensors) {
-    if (tensor.fill.given) make_input(shape, tensor);
+  for (const bool reads : {false, true}) {
+    for (const RecordedTensor& tensor : shape.tensors) {
+      if (tensor.fill && !tensor.fill->source.empty() == reads) make_input(shape, tensor);
+    }
   }
   poison_outputs(shape);
   KJ_DRIVER(driver_, cuCtxSynchronize());

@@ -31,7 +31,7 @@ class Recording {
 
   void open_shape(std::string name);
   std::uint64_t add_tensor(Role role, TensorSpec spec);
-  void fill(std::string_view name, FillKind kind, double a, double b);
+  void fill(std::string_view name, RecordedFill fill);
   void begin_capture(CUstream stream);
   void end_capture(CUstream stream);
   void abandon_capture(CUstream stream);

@@ -73,6 +73,7 @@ class Measurement {
 
   void self_check(const Workers& workers, ArmName arm, std::size_t shape);
   void check_hidden(const Workers& workers, std::size_t shape);
+  void prove_expected(Worker& baseline, const Place& place);
   void fix_replays(Worker& baseline, std::size_t shape);
 
   void run_round(int round, const PlannedRound& plan, const std::string& retaken);

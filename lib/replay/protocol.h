@@ -37,14 +37,14 @@ namespace kjudge {
 // In place of any of its messages a worker may send `failed`, then ends. The end of the stream is
 // the order to stop.
 //
-// The process that calls a reference in Python (python_reference.h, harness/call_reference.py) has
-// a few of them:
+// The processes that run a challenge's own Python (challenge_python.h, harness/call_reference.py,
+// harness/call_inputs.py) have a few of them:
 //
-//   supervisor                reference
+//   supervisor                reference, or inputs
 //   reference_tensor x N, build
 //                             built                     imported, prepare() called
 //   then for every replay
-//   call                      called                    the expected outputs are in their memory
+//   call, or fill             called                    expected outputs, or inputs, are in memory
 inline constexpr std::uint32_t kProtocolVersion = 1;
 inline constexpr std::uint32_t kProtocolMagic = 0x4b4a5250;  // "KJRP"
 
@@ -64,6 +64,7 @@ enum class MessageKind : std::uint32_t {
   reference_tensor,
   call,
   called,
+  fill,
 };
 
 enum class ReplayCache : std::uint32_t { as_is, cold, hot };  // as_is: an untimed replay
@@ -169,6 +170,13 @@ struct Call {
 
 struct Called {
   static constexpr auto kKind = MessageKind::called;
+};
+
+struct Fill {
+  static constexpr auto kKind = MessageKind::fill;
+  std::uint32_t shape = 0;   // as in the request
+  std::uint32_t regime = 0;  // of the shape's
+  std::uint64_t seed = 0;
 };
 
 // What the supervisor makes of a worker's words and numbers, which may be anything.

@@ -34,10 +34,11 @@ void replay_once(const Driver& driver, const Challenge& challenge, const BundleR
   SupervisorDevice side(driver, device, true);
   const std::vector<const Shape*> shapes = {shape};
   side.make_inputs(shapes);
+  side.start_inputs(challenge, [] {});
   side.rebuild_reference(bind_shapes(bundle, shapes, ExpectedType::of_submission));
   side.make_buffers();
   const std::uint64_t seed = bundle.bundle().provenance.seed;
-  side.fill(0, shape->regimes.front().generators,
+  side.fill(0, 0,
             [&](const std::string& tensor) { return made_up_key(seed, shape->name, tensor); });
   side.expect(0);  // the first also poisons the outputs, by a kernel of kjudge's
   call_profiler(driver, "cuProfilerStart");

@@ -87,6 +87,7 @@ void Measurement::set_up(const BundleReader* reference, const BundleReader& base
     error.context("memory for the inputs of all shapes");
     throw;
   }
+  side_->start_inputs(challenge_, [this] { tick(); });
   reach("supervisor", "inputs");
   if (reference == nullptr) {
     side_->start_reference(challenge_, [this] { tick(); });
@@ -168,7 +169,7 @@ Measurement::Workers Measurement::start_workers(const PlannedRound& plan) {
 void Measurement::fill_hidden(std::size_t shape, std::size_t regime) {
   const auto timer = phases_.time("fill");
   const std::uint64_t replay = next_replay_[shape]++;
-  side_->fill(shape, shapes_[shape]->regimes[regime].generators, [&](const std::string& tensor) {
+  side_->fill(shape, regime, [&](const std::string& tensor) {
     return input_key(options_.secret, options_.evaluation, shapes_[shape]->name, replay, tensor);
   });
   reach("supervisor", "filled");
@@ -218,7 +219,8 @@ void Measurement::check_outputs(Worker& worker, const Place& place, std::uint64_
   reach("supervisor", "checked");
   if (!failure) return;
   if (worker.arm_name() == ArmName::baseline) {
-    throw Error(Fault::package, cat("baseline.py: ", in_shape(place.shape), failure->message));
+    throw Error(Fault::package,
+                cat("baseline.py against reference.py: ", in_shape(place.shape), failure->message));
   }
   wrong(place, std::move(failure->facts), failure->message);
 }

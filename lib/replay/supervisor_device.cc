@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "challenge/generators.h"
+
 namespace kjudge {
 namespace {
 
@@ -120,6 +122,21 @@ void SupervisorDevice::make_inputs(std::vector<const Shape*> shapes) {
   }
 }
 
+void SupervisorDevice::start_inputs(const Challenge& challenge, Channel::Idle idle) {
+  std::vector<ChallengePython::SharedShape> shared;
+  bool used = false;
+  for (std::size_t s = 0; s < shapes_.size(); ++s) {
+    const auto& regimes = shapes_[s]->regimes;
+    used = used || std::any_of(regimes.begin(), regimes.end(), uses_python);
+    ChallengePython::SharedShape& shape = shared.emplace_back();
+    shape.shape = shapes_[s];
+    for (const Input& input : inputs_[s]) shape.tensors.push_back(&input.buffer.memory);
+  }
+  if (!used) return;
+  inputs_python_ = std::make_unique<ChallengePython>(
+      driver_, side_.number, challenge, ChallengePython::File::inputs, shared, std::move(idle));
+}
+
 // Memory for the regions of a bundle: the shapes' inputs, and a pristine copy of each region of
 // state, decompressed once for all rounds.
 std::vector<SharedMemory> SupervisorDevice::share(const BoundBundle& bound) {
@@ -156,10 +173,10 @@ void SupervisorDevice::rebuild_reference(const BoundBundle& reference) {
 }
 
 void SupervisorDevice::start_reference(const Challenge& challenge, Channel::Idle idle) {
-  std::vector<PythonReference::SharedShape> shared;
+  std::vector<ChallengePython::SharedShape> shared;
   for (std::size_t s = 0; s < shapes_.size(); ++s) {
     std::vector<DeviceBuffer>& expected = expected_.emplace_back();
-    PythonReference::SharedShape& shape = shared.emplace_back();
+    ChallengePython::SharedShape& shape = shared.emplace_back();
     shape.shape = shapes_[s];
     for (const Input& input : inputs_[s]) shape.tensors.push_back(&input.buffer.memory);
     for (const OutputSpec& output : shapes_[s]->outputs) {
@@ -170,8 +187,8 @@ void SupervisorDevice::start_reference(const Challenge& challenge, Channel::Idle
     }
     for (const DeviceBuffer& buffer : expected) shape.tensors.push_back(&buffer.memory);
   }
-  python_ =
-      std::make_unique<PythonReference>(driver_, side_.number, challenge, shared, std::move(idle));
+  python_ = std::make_unique<ChallengePython>(
+      driver_, side_.number, challenge, ChallengePython::File::reference, shared, std::move(idle));
 }
 
 std::uint64_t SupervisorDevice::expected_address(std::size_t shape, std::size_t output) const {
@@ -228,26 +245,48 @@ std::vector<std::uint64_t> SupervisorDevice::digests(std::size_t shape) {
   return sums;
 }
 
-void SupervisorDevice::fill(std::size_t shape, const std::vector<Generator>& generators,
-                            const KeyOf& key_of) {
+void SupervisorDevice::fill(std::size_t shape, std::size_t regime, const KeyOf& key_of) {
   const auto& specs = shapes_[shape]->inputs;
+  const auto& generators = shapes_[shape]->regimes[regime].generators;
   KJ_CHECK(generators.size() == specs.size());
   checks_->new_inputs();
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    FillParams params{};
+  for (const std::size_t i : fill_order(generators)) {
+    const Generator& generator = generators[i];
+    FillParams params = fill_params(generator, specs[i].tensor);
     params.address = inputs_[shape][i].buffer.mapping.address();
-    params.count = generators[i].kind == fill_bits
-                       ? inputs_[shape][i].size_bytes
-                       : static_cast<std::uint64_t>(element_count(specs[i].tensor.dims));
-    params.key = key_of(specs[i].tensor.name);
-    params.a = generators[i].a;
-    params.b = generators[i].b;
-    params.kind = generators[i].kind;
-    params.dtype = static_cast<std::uint32_t>(specs[i].tensor.dtype);
+    params.key = key_of(generator.key_of.empty() ? specs[i].tensor.name : generator.key_of);
+    for (std::size_t j = 0; j < specs.size(); ++j) {
+      if (specs[j].tensor.name != generator.source) continue;
+      params.source = inputs_[shape][j].buffer.mapping.address();
+    }
     side_.kernels.fill(side_.stream.get(), params);
+  }
+  if (uses_python(shapes_[shape]->regimes[regime])) {
+    // What it leaves out must not be of the replay before.
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      if (generators[i].kind != fill_python) continue;
+      KJ_DRIVER(driver_, cuMemsetD8Async(inputs_[shape][i].buffer.mapping.address(), 0,
+                                         inputs_[shape][i].size_bytes, side_.stream.get()));
+    }
+    side_.stream.synchronize();
+    inputs_python_->fill(shape, regime, key_of("inputs.py"));
   }
   const auto sums = digests(shape);
   for (std::size_t i = 0; i < sums.size(); ++i) inputs_[shape][i].digest = sums[i];
+}
+
+std::vector<std::uint64_t> SupervisorDevice::input_digests(std::size_t shape) const {
+  std::vector<std::uint64_t> found;
+  for (const Input& input : inputs_[shape]) found.push_back(input.digest);
+  return found;
+}
+
+Bytes SupervisorDevice::input_bytes(std::size_t shape, std::size_t input) {
+  Bytes bytes(inputs_[shape][input].size_bytes);
+  side_.stream.synchronize();
+  KJ_DRIVER(driver_, cuMemcpyDtoH(bytes.data(), inputs_[shape][input].buffer.mapping.address(),
+                                  bytes.size()));
+  return bytes;
 }
 
 void SupervisorDevice::expect(std::size_t shape) {

@@ -14,10 +14,10 @@
 #include "bundle/bundle.h"
 #include "challenge/challenge.h"
 #include "driver/nvml.h"
+#include "replay/challenge_python.h"
 #include "replay/device_checks.h"
 #include "replay/device_side.h"
 #include "replay/evaluation.h"
-#include "replay/python_reference.h"
 #include "replay/rebuild.h"
 
 namespace kjudge {
@@ -49,6 +49,8 @@ class SupervisorDevice {
 
   // In this order, once. The bundles, shapes and challenge must outlive this.
   void make_inputs(std::vector<const Shape*> shapes);
+  void start_inputs(const Challenge& challenge,
+                    Channel::Idle idle);  // inputs.py, where it has a part
   void rebuild_reference(const BoundBundle& reference);
   void start_reference(const Challenge& challenge, Channel::Idle idle);  // in its place
   // In this order: what is made before the copies cannot fail for want of memory that an arm took.
@@ -66,7 +68,9 @@ class SupervisorDevice {
 
   // The values of one replay, the same for reference and arms.
   using KeyOf = std::function<std::uint64_t(const std::string& tensor)>;
-  void fill(std::size_t shape, const std::vector<Generator>& generators, const KeyOf& key_of);
+  void fill(std::size_t shape, std::size_t regime, const KeyOf& key_of);
+  Bytes input_bytes(std::size_t shape, std::size_t input);
+  std::vector<std::uint64_t> input_digests(std::size_t shape) const;
   // Runs the reference on them: the expected outputs.
   void expect(std::size_t shape);
   // The name of an input that is not as fill() left it.
@@ -115,12 +119,13 @@ class SupervisorDevice {
   DeviceBuffer sums_;  // that kjudge's kernels add to
   std::optional<DeviceChecks> checks_;
   std::array<ArmSide, 2> arms_;
+  std::unique_ptr<ChallengePython> inputs_python_;  // null: no shape needs it
   BoundBundle reference_;
   std::unique_ptr<Rebuild> rebuild_;
   // Of a reference in Python.
   std::vector<std::vector<DeviceBuffer>>
       expected_;  // by measured shape and output of the challenge
-  std::unique_ptr<PythonReference> python_;
+  std::unique_ptr<ChallengePython> python_;
   std::vector<bool> expected_before_;  // by measured shape
   PinnedMemory results_;               // of kjudge's kernels
 };

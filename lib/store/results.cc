@@ -87,6 +87,39 @@ const FieldTable<SubmissionIdentity>& identity_table() {
   return table;
 }
 
+// 64 bits, which JSON's integers here do not have.
+Kind<std::uint64_t> hex_kind() {
+  const auto digits = matching_kind("16 hexadecimal digits", "[0-9a-f]{16}");
+  return {digits.expected,
+          [=](const JsonCursor& at) { return std::stoull(digits.read(at), nullptr, 16); },
+          [=](const std::uint64_t& value) {
+            std::array<char, 17> text{};
+            std::snprintf(text.data(), text.size(), "%016llx",
+                          static_cast<unsigned long long>(value));
+            return digits.write(text.data());
+          },
+          digits.schema};
+}
+
+const FieldTable<ReplaySecret>& secret_table() {
+  using S = ReplaySecret;
+  static const FieldTable<S> table({
+      format_field<S>("kjudge-secret/1"),
+      required("evaluation", &S::evaluation, line_kind(1, 64), "UUID of the evaluation"),
+      required("secret", &S::secret, matching_kind("64 hexadecimal digits", "[0-9a-f]{64}"),
+               "that the hidden inputs were drawn with"),
+      required("order_seed", &S::order_seed, hex_kind(),
+               "that the order of arms and regimes was drawn with"),
+  });
+  return table;
+}
+
+// Only the organizer may read it.
+void write_secret(const fs::path& path, const ReplaySecret& secret) {
+  write_file_atomically(path, print_json(Json{secret_table().write(secret)}));
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+}
+
 std::string identity_to_json(const SubmissionIdentity& identity) {
   return print_json(Json{identity_table().write(identity)});
 }
@@ -107,6 +140,20 @@ StoredSubmission read_submission(const fs::path& folder, int number) {
 }  // namespace
 
 JsonFormat submission_json_format() { return json_format(identity_table()); }
+JsonFormat secret_json_format() { return json_format(secret_table()); }
+
+ReplaySecret draw_replay_secret() { return {random_uuid(), random_hex(32), random_u64() | 1}; }
+
+ReplaySecret read_replay_secret(const fs::path& evaluation) {
+  const std::string path = (evaluation / "secret.json").string();
+  if (!fs::exists(path)) {
+    throw Error(Fault::usage, cat(path,
+                                  ": no such file; the hidden inputs of an evaluation that "
+                                  "kept no secret cannot be made again"));
+  }
+  const Json json = parse_json(read_file(path, 1u << 20), path, Fault::malformed);
+  return secret_table().read(JsonCursor(json, path, Fault::malformed));
+}
 
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
@@ -127,9 +174,11 @@ NewEvaluation::~NewEvaluation() {
   if (!folder_.empty()) fs::remove_all(folder_, ignored);
 }
 
-int NewEvaluation::commit(StoredSubmission& submission, const Evaluation& evaluation) {
+int NewEvaluation::commit(StoredSubmission& submission, const Evaluation& evaluation,
+                          const ReplaySecret& secret) {
   write_file_atomically(folder_ / "log.txt", evaluation.log);
   write_file_atomically(folder_ / "result.json", result_to_json(evaluation));
+  write_secret(folder_ / "secret.json", secret);
   sync_files(folder_);
   const int next = submission.evaluations.empty() ? 1 : submission.evaluations.back() + 1;
   const int number = publish(folder_, next);

@@ -17,7 +17,8 @@ namespace kjudge {
 // A results directory: plain files, the source of truth.
 //   submissions/42/submission.json   identity
 //   submissions/42/files/            what was handed in
-//   submissions/42/evaluations/1/    result.json, bundle.kjb when there is one, log.txt
+//   submissions/42/evaluations/1/    result.json, secret.json, bundle.kjb when there is one,
+//   log.txt
 // Each numbered folder appears whole, by a rename that replaces nothing, after its files were
 // synced; a folder whose name begins with a dot is unfinished and ignored, and swept by the next
 // holder of the lock. So kill -9 at any point loses nothing that was there.
@@ -37,6 +38,19 @@ struct StoredSubmission {
   std::vector<int> evaluations;  // ascending
 };
 
+// What the hidden inputs and the order of an evaluation follow from, and with them the same
+// evaluation can be made again. It lies beside the result, for the organizer's eyes, and is written
+// after the submission's code has ended.
+struct ReplaySecret {
+  std::string evaluation;  // UUID
+  std::string secret;      // 64 hexadecimal digits
+  std::uint64_t order_seed = 0;
+};
+ReplaySecret draw_replay_secret();
+// That of an evaluation's folder. Fault::usage where there is none: it was judged by a kjudge that
+// kept none. Fault::malformed with file and field.
+ReplaySecret read_replay_secret(const std::filesystem::path& evaluation);
+
 // One evaluation being written: fill the folder, then commit.
 class NewEvaluation {
  public:
@@ -47,7 +61,8 @@ class NewEvaluation {
 
   const std::filesystem::path& folder() const { return folder_; }
   // Returns the evaluation's number, which the submission's `evaluations` then ends with.
-  int commit(StoredSubmission& submission, const Evaluation& evaluation);
+  int commit(StoredSubmission& submission, const Evaluation& evaluation,
+             const ReplaySecret& secret);
 
  private:
   std::filesystem::path folder_;
@@ -80,8 +95,9 @@ class ResultsDirectory {
   Fd lock_;
 };
 
-// submission.json.
+// submission.json, secret.json.
 JsonFormat submission_json_format();
+JsonFormat secret_json_format();
 
 // Newest evaluation of a submission; nullopt when it has none. Faults as result_from_json.
 std::optional<Evaluation> latest_evaluation(const StoredSubmission& submission);

@@ -67,6 +67,12 @@ std::vector<FolderEntry> list_submission(const fs::path& from) {
                                   "a folder with submission.py or submission.cu at its root"));
   }
   if (fs::is_regular_file(status)) {
+    if (from.extension() != ".py" && from.extension() != ".cu") {
+      throw Error(Fault::usage,
+                  cat(from.string(),
+                      ": no submission; expected a .py or .cu file, a folder, or an archive: .tar, "
+                      ".tar.gz, .tgz, .tar.zst or .zip"));
+    }
     return {{from, from.extension() == ".cu" ? "submission.cu" : "submission.py", false}};
   }
   if (!fs::is_directory(status)) refuse(from.string(), "neither a file nor a folder");

@@ -33,7 +33,8 @@ def shape(name="small", n=1000, factor=2.0, **changes):
         "name": name, "timed": True, "arch": "x86_64", "dtype": "float32",
         "dims": {"n": n}, "scalars": {"factor": factor},
         "inputs": [{"name": "x", "dtype": "float32", "dims": [n], "inout": False,
-                    "generator": {"kind": "normal", "a": 0.0, "b": 1.0}}],
+                    "generator": {"kind": "normal", "a": 0.0, "b": 1.0, "c": 0.0, "row": 0, "size": 0,
+                                  "other": "float64", "key_of": "", "source": ""}}],
         "outputs": [{"name": "y", "dtype": "float32", "dims": [n]}],
     }
     made.update(changes)

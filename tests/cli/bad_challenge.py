@@ -37,6 +37,16 @@ class BadChallenge(_kjudge.Case):
                        "    return driver.empty(inputs.x.shape, 'float32')\n")
         self.fails(challenge, "reference.py", "float32", "float64")
 
+    def test_reference_that_writes_nothing(self):
+        challenge = self.small_challenge()
+        path = os.path.join(challenge, "reference.py")
+        with open(path) as file:
+            source = file.read()
+        self.assertIn("    state.launch(", source)
+        with open(path, "w") as file:
+            file.write(source.replace("    state.launch(", "    return\n    state.launch("))
+        self.fails(challenge, "baseline.py against reference.py", "output y")
+
     def test_baseline_that_is_wrong(self):
         challenge = self.small_challenge()
         with open(os.path.join(challenge, "softmax.c")) as file:

@@ -21,12 +21,17 @@ class ExitCodes(_kjudge.Case):
         self.assertNotIn("replay-once", out)
 
     def test_usage(self):
+        for name in ("notes.txt", "UPPER.ZIP", "right.py"):
+            self.write(name, _kjudge.RIGHT)
         for arguments in ([], ["nonsense"], ["selftest", "--nonsense"], ["score"],
                           ["selftest", "--pairs", "0"], ["selftest", "--pairs", "31"],
                           ["selftest", "--driver", "vulkan"], ["selftest", "no-such-file.py"],
                           ["selftest", "--challenge", "no-such-challenge"],
                           ["selftest", "--shape", "no-such-shape"], ["selftest", "--device", "7"],
                           ["selftest", ""], ["selftest", "--shape", ""], ["score", ""],
+                          ["selftest", "notes.txt"], ["selftest", "UPPER.ZIP"],
+                          ["capture", "right.py", "--challenge", "softmax", "-o", "made.kjb",
+                           "--shape", "no-such-shape"],
                           ["show", "42"], ["rank", "no-such-folder"],
                           ["judge", "results", "--from", "no-such-folder", "--unsafe"]):
             with self.subTest(arguments):
@@ -41,6 +46,18 @@ class ExitCodes(_kjudge.Case):
             with self.subTest(arguments):
                 _, err = self.run_kjudge(*arguments, status=3)
                 self.assertIn(arguments[1], err)
+
+    def test_bad_result_among_good_ones(self):
+        good = os.path.join(_kjudge.ROOT, "tests", "golden", "result-v1", "accepted.json")
+        shutil.copy(good, self.path("a.json"))
+        self.write("b.json", '{"format": "kjudge-result/1"')
+        shutil.copy(good, self.path("c.json"))
+        out, err = self.run_kjudge("score", "a.json", "b.json", "c.json", status=3)
+        self.assertIn("b.json", err)
+        self.assertEqual([line for line in out.splitlines() if line.endswith(".json")],
+                         ["a.json", "c.json"])
+        out, _ = self.run_kjudge("score", "a.json", "b.json", "c.json", "--json", status=3)
+        self.assertEqual(len(json.loads(out)["scores"]), 2)
 
     def test_missing_files(self):
         self.run_kjudge("dump", "no-such-file", status=6)

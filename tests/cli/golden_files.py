@@ -54,7 +54,7 @@ class GoldenFiles(_kjudge.Case):
             self.assertEqual(after[path], old, path)
         new = "submissions/2/evaluations/1/"
         self.assertEqual(sorted(set(after) - set(before) - {".lock"}),
-                         [new + name for name in ("bundle.kjb", "log.txt", "result.json")])
+                         [new + name for name in ("bundle.kjb", "log.txt", "result.json", "secret.json")])
         self.assertIn(b'"verdict": "accepted"', after[new + "result.json"])
 
 

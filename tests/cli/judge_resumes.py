@@ -52,7 +52,7 @@ class JudgeResumes(_kjudge.Case):
                           (4, "dan", "runtime_error")])
         self.assertEqual(self.verdicts(), self.FOUR)
         evaluation = self.path("results/submissions/1/evaluations/1")
-        self.assertEqual(sorted(os.listdir(evaluation)), ["bundle.kjb", "log.txt", "result.json"])
+        self.assertEqual(sorted(os.listdir(evaluation)), ["bundle.kjb", "log.txt", "result.json", "secret.json"])
         self.assertEqual(sorted(os.listdir(self.path("results/submissions/4/files"))),
                          ["notes.txt", "submission.py"])
         before = os.stat(evaluation).st_mtime_ns
@@ -152,13 +152,15 @@ class JudgeResumes(_kjudge.Case):
         self.write("from/.hidden.py", _kjudge.RIGHT)
         os.symlink("nothing", self.path("from/dangling.py"))
         os.symlink("circle.py", self.path("from/circle.py"))
+        os.symlink(self.path("from/ada.py"), self.path("from/file.py"))
+        os.symlink(self.path("from/dan"), self.path("from/folder"))
         os.mkfifo(self.path("from/fifo.py"))
         os.mkdir(self.path("from/no_entry"))
         self.write("from/notes.txt", "")
         _, err = self.run_kjudge(*self.arguments)
         for name, why in (("lines.py", "its name has a control character"),
-                          ("dangling.py", "a link to nothing that can be read"),
-                          ("circle.py", "a link to nothing that can be read"),
+                          ("dangling.py", "a link"), ("circle.py", "a link"),
+                          ("file.py", "a link"), ("folder", "a link"),
                           ("fifo.py", "not a file or folder"),
                           ("no_entry", "a folder without submission.py or submission.cu"),
                           ("notes.txt", "neither a .py or .cu file nor an archive nor a folder")):

@@ -92,6 +92,8 @@ class Schemas(_kjudge.Case):
         self.validator("kjudge-submission-1").validate(load(os.path.join(folder, "submission.json")))
         self.validator("kjudge-result-1").validate(
             load(os.path.join(folder, "evaluations", "1", "result.json")))
+        self.validator("kjudge-secret-1").validate(
+            load(os.path.join(folder, "evaluations", "1", "secret.json")))
 
 
 if __name__ == "__main__":

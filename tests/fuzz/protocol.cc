@@ -53,7 +53,7 @@ void read_as(const Channel::Message& message) {
 void read(const Channel::Message& message) {
   must(message.body.size() <= Channel::kMaxBody && message.fds.size() <= Channel::kMaxFds);
   read_as<Setup, Memory, Build, Built, Calibrate, Calibrated, Arm, Armed, Release, Done, Copied,
-          Failed, ReferenceTensor, Call, Called>(message);
+          Failed, ReferenceTensor, Call, Called, Fill>(message);
   const auto length = [](double ns) { return ns >= 0 && std::isfinite(ns); };
   if (const auto failed = Channel::read<Failed>(message)) {
     const std::string text = readable(*failed);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "challenge/generators.h"
 #include "record/made_up.h"
 #include "replay/rebuild.h"
 
@@ -208,14 +209,9 @@ std::vector<std::uint64_t> Contest::hashes(const Bundle& bundle, std::size_t ind
       if (tensor.shape != index || tensor.address != region.address) continue;
       const std::size_t input = tensor.spec.name == "x" ? 0 : 1;
       const Generator& generator = shape.regimes[0].generators[input];
-      FillParams fill{};
+      FillParams fill = fill_params(generator, tensor.spec);
       fill.address = mapping.address();
-      fill.count = static_cast<std::uint64_t>(element_count(tensor.spec.dims));
       fill.key = made_up_key(kSeed, shape.name, tensor.spec.name);
-      fill.a = generator.a;
-      fill.b = generator.b;
-      fill.kind = generator.kind;
-      fill.dtype = static_cast<std::uint32_t>(tensor.spec.dtype);
       side.kernels.fill(side.stream.get(), fill);
     }
     side.stream.synchronize();

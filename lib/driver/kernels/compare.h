@@ -4,9 +4,13 @@
 // Element by element: the kernel `compare`.
 
 #include "driver/kernels.h"
-#include "driver/kernels/device.h"
+#include "driver/kernels/number.h"
+#include "driver/kernels/thread.h"
 
 namespace kjudge {
+
+KJ_DEVICE bool finite(double x) { return x - x == 0; }
+KJ_DEVICE double magnitude(double x) { return x < 0 ? -x : x; }
 
 // What one thread found; merged into the report once at the end.
 struct Found {

@@ -150,6 +150,11 @@ KJ_EVERYWHERE std::int64_t to_integer(double value, double low, double high) {
   const double rest = value - floor;
   std::int64_t result = static_cast<std::int64_t>(floor);
   if (rest > 0.5 || (rest == 0.5 && (result & 1))) ++result;
+#ifndef __CUDACC__
+  // GCC 12 with -fno-trapping-math takes a double made an integer and a double again for trunc(),
+  // which keeps the sign of a zero.
+  asm("" : "+r"(result));
+#endif
   return result;
 }
 

@@ -7,7 +7,8 @@
 
 #include "driver/kernels.h"
 #include "driver/kernels/compare.h"
-#include "driver/kernels/device.h"
+#include "driver/kernels/number.h"
+#include "driver/kernels/thread.h"
 
 namespace kjudge {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "replay/python_reference.h"
+#include "replay/challenge_python.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,44 +12,55 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string request(int device, const std::vector<PythonReference::SharedShape>& shapes) {
-  Json::List list;
+std::string request(int device, const std::vector<ChallengePython::SharedShape>& shapes) {
+  Json::List list, regimes;
   for (const auto& shared : shapes) {
     list.push_back(shape_request(*shared.shape, OutputTypes::expected));
+    Json::List names;
+    for (const Regime& regime : shared.shape->regimes) names.push_back(Json{regime.name});
+    regimes.push_back(Json{std::move(names)});
   }
-  return print_json(Json{Json::Object{{"format", Json{std::string("kjudge-reference/1")}},
+  return print_json(Json{Json::Object{{"format", Json{std::string("kjudge-python/1")}},
                                       {"device", Json{static_cast<std::int64_t>(device)}},
-                                      {"shapes", Json{std::move(list)}}}});
+                                      {"shapes", Json{std::move(list)}},
+                                      {"regimes", Json{std::move(regimes)}}}});
 }
 
-ChildOptions child_options(const Driver& driver, int device, const fs::path& work, int socket) {
+const char* file_name(ChallengePython::File file) {
+  return file == ChallengePython::File::reference ? "reference.py" : "inputs.py";
+}
+
+ChildOptions child_options(const Driver& driver, int device, ChallengePython::File file,
+                           const fs::path& work, int socket) {
   const fs::path library = library_directory();
   ChildOptions options;
   options.program = "/usr/bin/env";
-  options.arguments = {"python3", (library / "harness" / "call_reference.py").string(),
+  options.arguments = {"python3", (library / "harness" / cat("call_", file_name(file))).string(),
                        (work / "request.json").string(), "3"};
   options.directory = work / "challenge";
-  options.environment = {{"KJUDGE_DRIVER", std::string(name(driver.kind))},
-                         {"KJUDGE_DRIVER_LIBRARY", driver.library.string()},
-                         {"KJUDGE_DEVICE", std::to_string(device)},
-                         {"KJUDGE_HOST_PROCESS", "reference"},
-                         {"PYTHONDONTWRITEBYTECODE", "1"},
-                         {"TMPDIR", (work / "tmp").string()}};
+  options.environment = {
+      {"KJUDGE_DRIVER", std::string(name(driver.kind))},
+      {"KJUDGE_DRIVER_LIBRARY", driver.library.string()},
+      {"KJUDGE_DEVICE", std::to_string(device)},
+      {"KJUDGE_HOST_PROCESS", file == ChallengePython::File::reference ? "reference" : "inputs"},
+      {"PYTHONDONTWRITEBYTECODE", "1"},
+      {"TMPDIR", (work / "tmp").string()}};
   options.descriptors = {{2, 1}, {socket, 3}};  // what it prints is talk, not a result
   return options;
 }
 
 }  // namespace
 
-PythonReference::PythonReference(const Driver& driver, int device, const Challenge& challenge,
-                                 const std::vector<SharedShape>& shapes, Channel::Idle idle)
-    : challenge_(challenge), work_("kjudge-reference"), channel_(Fd(), {}), child_([&] {
+ChallengePython::ChallengePython(const Driver& driver, int device, const Challenge& challenge,
+                                 File file, const std::vector<SharedShape>& shapes,
+                                 Channel::Idle idle)
+    : challenge_(challenge), file_(file), work_("kjudge-python"), channel_(Fd(), {}), child_([&] {
         fs::create_directory(work_.path() / "tmp");
         copy_challenge(challenge, work_.path() / "challenge");
         write_file_atomically(work_.path() / "request.json", request(device, shapes));
         auto ends = socket_pair();
         channel_ = Channel(std::move(ends[0]), std::move(idle));
-        return Child(child_options(driver, device, work_.path(), ends[1].get()));
+        return Child(child_options(driver, device, file, work_.path(), ends[1].get()));
       }()) {
   std::uint32_t count = 0;
   for (std::size_t s = 0; s < shapes.size(); ++s) {
@@ -65,29 +76,36 @@ PythonReference::PythonReference(const Driver& driver, int device, const Challen
   expect<Built>(challenge.limits.prepare_s, "");
 }
 
-void PythonReference::call(std::size_t shape) {
+void ChallengePython::call(std::size_t shape) {
   const std::string where = cat("shape ", shapes_[shape]->name, ": ");
   send(Call{static_cast<std::uint32_t>(shape)}, where);
   expect<Called>(challenge_.limits.capture_s, where);
 }
 
+void ChallengePython::fill(std::size_t shape, std::size_t regime, std::uint64_t seed) {
+  const std::string where =
+      cat("shape ", shapes_[shape]->name, ", regime ", shapes_[shape]->regimes[regime].name, ": ");
+  send(Fill{static_cast<std::uint32_t>(shape), static_cast<std::uint32_t>(regime), seed}, where);
+  expect<Called>(challenge_.limits.capture_s, where);
+}
+
 template <class T>
-void PythonReference::send(const T& message, const std::string& where, std::span<const int> fds) {
+void ChallengePython::send(const T& message, const std::string& where, std::span<const int> fds) {
   // A process that failed says why before it closes its end, and that lies in the queue still.
   if (!channel_.send(message, fds)) expect<Built>(challenge_.limits.prepare_s, where);
 }
 
 template <class T>
-void PythonReference::expect(double limit_s, const std::string& where) {
+void ChallengePython::expect(double limit_s, const std::string& where) {
   const auto fails = [&](const std::string& what) {
     throw Error(Fault::package,
-                cat((challenge_.folder / "reference.py").string(), ": ", where, what));
+                cat((challenge_.folder / file_name(file_)).string(), ": ", where, what));
   };
   const auto limit =
       std::chrono::duration_cast<Channel::Clock::duration>(std::chrono::duration<double>(limit_s));
   const auto received = channel_.receive(Channel::Clock::now() + limit);
   if (received.state == Channel::Received::late) {
-    fails(cat("no expected outputs within ", std::ceil(limit_s), " s"));
+    fails(cat("no answer within ", std::ceil(limit_s), " s"));
   }
   if (received.state == Channel::Received::closed) {
     const auto status = child_.wait(Channel::Clock::now() + std::chrono::seconds(5));

@@ -12,25 +12,29 @@
 
 namespace kjudge {
 
-// A reference that cannot be recorded: a Python process that calls the challenge's reference.py on
-// the inputs of every replay, in memory of the supervisor's. It is the challenge's code and
-// trusted, as a recorded reference is; nothing of a contestant's is in its process, and no worker
-// has the memory that it writes to. The process is killed and reaped when this goes.
-class PythonReference {
+// A Python process that runs a challenge's own code on memory of the supervisor's: reference.py,
+// where a reference cannot be recorded, or inputs.py, where no generator makes what is needed. It
+// is trusted, as a recorded reference is; nothing of a contestant's is in its process, and no
+// worker can write to the memory that it writes to. The process is killed and reaped when this
+// goes.
+class ChallengePython {
  public:
+  enum class File { reference, inputs };
   struct SharedShape {
     const Shape* shape = nullptr;
-    std::vector<const DeviceMemory*> tensors;  // inputs, then expected outputs
+    std::vector<const DeviceMemory*> tensors;  // inputs, then a reference's expected outputs
   };
 
   // Starts the process, on a copy of the challenge's folder, and waits for its prepare().
-  // Fault::package when reference.py fails, here and in call().
-  PythonReference(const Driver& driver, int device, const Challenge& challenge,
+  // Fault::package when the file fails, here, in call() and in fill().
+  ChallengePython(const Driver& driver, int device, const Challenge& challenge, File file,
                   const std::vector<SharedShape>& shapes, Channel::Idle idle);
 
   // Expected outputs of the inputs as they are now, by index into `shapes`; they are there when
   // this returns.
   void call(std::size_t shape);
+  // Of inputs.py: has it write the inputs of a regime for a seed, likewise.
+  void fill(std::size_t shape, std::size_t regime, std::uint64_t seed);
 
  private:
   template <class T>
@@ -39,6 +43,7 @@ class PythonReference {
   void send(const T& message, const std::string& where, std::span<const int> fds = {});
 
   const Challenge& challenge_;
+  File file_;
   std::vector<const Shape*> shapes_;
   TempDir work_;
   Channel channel_;

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What kjudge's kernels are written in: the differences between a GPU's threads and the host
-// driver's blocks. Included by kernels.cc and its parts only.
+// Where a kernel of kjudge's runs: as one thread of a GPU's grid, which strides over it, or as one
+// block of the host driver, which is one call and owns a contiguous range.
 
 #include <cstdint>
-
-#include "driver/kernels/number.h"
 
 #ifdef __CUDACC__
 
@@ -32,6 +30,8 @@ struct Range {
 
 // Philox groups are generated so many at a time: 1 on a GPU, a vector's worth on the host.
 constexpr int kLanes = KJ_ONE_KERNEL_SOURCE_LANES;
+// Elements that are made at a time: whole Philox groups, so that no byte is shared with another.
+constexpr std::uint64_t kTile = 4 * kLanes;
 
 #ifdef __CUDACC__
 
@@ -59,9 +59,10 @@ KJ_DEVICE std::uint64_t cycles() { return static_cast<std::uint64_t>(clock64());
 KJ_DEVICE float root(float x) { return __fsqrt_rn(x); }
 KJ_DEVICE double root(double x) { return __dsqrt_rn(x); }
 #define my_block_range(p_count) my_range(p_count)
+#define my_block_share(p_count) my_range(p_count)
 
 // A warp for each item.
-KJ_DEVICE Range my_row_range(std::uint64_t count) {
+KJ_DEVICE Range my_warp_share(std::uint64_t count) {
   const Range threads = my_range(count);
   return {threads.begin / 32, count, threads.step / 32};
 }
@@ -70,12 +71,19 @@ KJ_DEVICE Range my_row_range(std::uint64_t count) {
 
 #define KJ_DEVICE inline
 
-// Contiguous, in multiples of `grain`.
-KJ_DEVICE Range host_range(const kj_block* block, std::uint64_t count, std::uint64_t grain) {
-  const std::uint64_t chunk = (count / block->grid.x / grain + 1) * grain;
+// Contiguous, aligned to 1024 so that blocks never share a line or a packed byte.
+KJ_DEVICE Range host_range(const kj_block* block, std::uint64_t count) {
+  const std::uint64_t chunk = (count / block->grid.x / 1024 + 1) * 1024;
   const std::uint64_t begin = chunk * block->index.x;
   const std::uint64_t end = begin + chunk < count ? begin + chunk : count;
   return {begin < count ? begin : count, end, 1};
+}
+// Of items that are much work each, an even share.
+KJ_DEVICE Range host_share(const kj_block* block, std::uint64_t count) {
+  const std::uint64_t each = count / block->grid.x, rest = count % block->grid.x;
+  const std::uint64_t index = block->index.x;
+  const std::uint64_t begin = each * index + (index < rest ? index : rest);
+  return {begin, begin + each + (index < rest ? 1 : 0), 1};
 }
 KJ_DEVICE void add(std::uint64_t* to, std::uint64_t value) {
   __atomic_fetch_add(to, value, __ATOMIC_RELAXED);
@@ -101,9 +109,9 @@ KJ_DEVICE std::uint64_t global_timer() {
 KJ_DEVICE std::uint64_t cycles() { return __builtin_ia32_rdtsc(); }
 KJ_DEVICE float root(float x) { return __builtin_sqrtf(x); }
 KJ_DEVICE double root(double x) { return __builtin_sqrt(x); }
-// 1024 elements, so that blocks never share a line or a packed byte.
-#define my_block_range(p_count) host_range(block, p_count, 1024)
-#define my_row_range(p_count) host_range(block, p_count, 1)
+#define my_block_range(p_count) host_range(block, p_count)
+#define my_block_share(p_count) host_share(block, p_count)
+#define my_warp_share(p_count) host_share(block, p_count)
 
 #endif
 
@@ -111,8 +119,5 @@ template <class T>
 KJ_DEVICE T* at(std::uint64_t address) {
   return reinterpret_cast<T*>(address);
 }
-
-KJ_DEVICE bool finite(double x) { return x - x == 0; }
-KJ_DEVICE double magnitude(double x) { return x < 0 ? -x : x; }
 
 }  // namespace kjudge

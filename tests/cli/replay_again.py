@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hidden inputs of a stored evaluation can be made again by who has its secret, and by no one
+else."""
+
+import json
+import os
+import stat
+
+import _kjudge
+
+# Tells the first value of the hidden input of every replay.
+REFERENCE = """
+import math, sys
+
+def kernel_fn(state, inputs, outputs):
+    rows = inputs.x.tolist()
+    print("drew %r" % rows[0][0], file=sys.stderr, flush=True)
+    outputs.y.copy_from([[math.exp(v - max(row)) / sum(math.exp(w - max(row)) for w in row)
+                          for v in row] for row in rows])
+"""
+
+
+def drawn(text):
+    return [line for line in text.splitlines() if line.startswith("drew ")]
+
+
+class ReplayAgain(_kjudge.Case):
+    def test_the_same_inputs_in_the_same_order(self):
+        challenge = self.small_challenge(rows=8, cols=6, reference="python")
+        with open(os.path.join(challenge, "reference.py"), "w") as file:
+            file.write(REFERENCE)
+        self.write("from/ada.py", _kjudge.RIGHT)
+        _, first = self.run_kjudge("judge", "results", "--from", "from", "--challenge", challenge,
+                                   "--unsafe")
+        evaluation = self.path("results/submissions/1/evaluations/1")
+        with open(os.path.join(evaluation, "result.json")) as file:
+            result = json.load(file)
+        self.assertEqual(result["verdict"], "accepted", result["message"])
+        secret = os.path.join(evaluation, "secret.json")
+        self.assertEqual(stat.S_IMODE(os.stat(secret).st_mode), 0o600)
+
+        arguments = ("replay", "--challenge", challenge, "--json")
+        out, again = self.run_kjudge(*arguments, "--again", evaluation)
+        other = drawn(again)
+        self.assertGreater(len(other), 30)
+        # How many replays a pair takes follows from times, so the end may differ.
+        shorter = min(len(other), len(drawn(first)))
+        self.assertEqual(other[:shorter], drawn(first)[:shorter])
+        self.assertEqual(len(set(other)), len(other))
+        repeated = json.loads(out)
+        self.assertEqual(repeated["id"], result["id"])
+        self.assertEqual([pair["first"] for round_ in repeated["shapes"][0]["rounds"]
+                          for pair in round_["pairs"]],
+                         [pair["first"] for round_ in result["shapes"][0]["rounds"]
+                          for pair in round_["pairs"]])
+
+        _, fresh = self.run_kjudge(*arguments, "--submission", os.path.join(evaluation, "bundle.kjb"))
+        self.assertFalse(set(drawn(fresh)) & set(other))
+
+        os.remove(secret)
+        _, error = self.run_kjudge(*arguments, "--again", evaluation, status=2)
+        self.assertIn("secret.json: no such file", error)
+        _, error = self.run_kjudge(*arguments, status=2)
+        self.assertIn("--again", error)
+
+
+if __name__ == "__main__":
+    _kjudge.main()
