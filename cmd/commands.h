@@ -16,6 +16,7 @@ void add_judge(CLI::App& app, int& status);
 void add_show(CLI::App& app, int& status);
 void add_dump(CLI::App& app, int& status);
 void add_doctor(CLI::App& app, int& status);
+void add_fsck(CLI::App& app, int& status);
 void add_pack(CLI::App& app, int& status);
 void add_pages(CLI::App& app, int& status);
 void add_profile(CLI::App& app, int& status);

@@ -13,7 +13,8 @@ namespace {
 
 struct JudgeOptions : DeviceOptions {
   std::string results, from;
-  bool unsafe = false;
+  bool unsafe = false, retry = false, watch = false;
+  int lease_s = 120;
 };
 
 int judge_command(const JudgeOptions& options) {
@@ -28,9 +29,12 @@ int judge_command(const JudgeOptions& options) {
   queue.from = options.from;
   queue.cache = cache_directory();
   queue.replay.device = options.device;
+  queue.retry = options.retry;
+  queue.watch = options.watch;
+  queue.lease = std::chrono::seconds(options.lease_s);
   queue.sandbox = sandbox ? &*sandbox : nullptr;
   ProgressLine progress;
-  const auto judged = judge_queue(
+  const auto done = judge_queue(
       driver, challenge, queue,
       [&](const std::string& line) {
         progress.wipe();
@@ -38,33 +42,39 @@ int judge_command(const JudgeOptions& options) {
       },
       [&](const Progress& now) { progress.show(now); });
   progress.wipe();
-  if (!judged) {
+  if (!done) {
     std::cerr << "kjudge: " << options.results
-              << ": another kjudge judges into it; try again later\n";
+              << ": another kjudge judges into it with this device; try again later\n";
     return exit_try_later;
   }
+  if (done->elsewhere > 0) {
+    std::cerr << "kjudge: " << done->elsewhere << " submissions are with other judges\n";
+  }
 
-  bool judge_errors = false;
   Json::List list;
   std::vector<std::vector<std::string>> rows = {{"submission", "run", "verdict"}};
-  for (const auto& [identity, evaluation] : *judged) {
-    judge_errors = judge_errors || evaluation.verdict == Verdict::judge_error;
-    list.push_back(Json{Json::Object{{"number", Json{static_cast<std::int64_t>(identity.number)}},
-                                     {"run", Json{identity.run}},
-                                     {"verdict", Json{std::string(name(evaluation.verdict))}},
-                                     {"message", Json{evaluation.message}}}});
+  for (const auto& [identity, evaluation, same_as, same_kernels_as] : done->judged) {
+    Json::Object object = {{"number", Json{static_cast<std::int64_t>(identity.number)}},
+                           {"run", Json{identity.run}},
+                           {"verdict", Json{std::string(name(evaluation.verdict))}},
+                           {"message", Json{evaluation.message}}};
+    if (same_as != 0) object.push_back({"same_as", Json{static_cast<std::int64_t>(same_as)}});
+    if (same_kernels_as != 0) {
+      object.push_back({"same_kernels_as", Json{static_cast<std::int64_t>(same_kernels_as)}});
+    }
+    list.push_back(Json{std::move(object)});
     rows.push_back({std::to_string(identity.number), printable(identity.run),
                     std::string(name(evaluation.verdict))});
   }
   if (options.json) {
     std::cout << print_json(Json{Json::Object{{"format", Json{std::string("kjudge-judged/1")}},
                                               {"judged", Json{std::move(list)}}}});
-  } else if (judged->empty()) {
+  } else if (done->judged.empty() && done->elsewhere == 0) {
     std::cerr << "kjudge: " << options.results << ": nothing was waiting\n";
-  } else {
+  } else if (!done->judged.empty()) {
     std::cout << aligned(rows);
   }
-  return judge_errors ? exit_judge_error : exit_done;
+  return done->judge_errors > 0 ? exit_judge_error : exit_done;
 }
 
 }  // namespace
@@ -87,6 +97,15 @@ void add_judge(CLI::App& app, int& status) {
   add_device_options(*command, *options);
   command->add_flag("--unsafe", options->unsafe,
                     "Run submissions without a sandbox: as you, with your files and your network");
+  command->add_flag("--retry", options->retry,
+                    "Judge again what ended in a judge error: when its cause is mended");
+  command->add_flag("--watch", options->watch, "Stay, and judge what comes in, until interrupted");
+  command
+      ->add_option("--lease", options->lease_s,
+                   "Seconds without a sign of life after which another judge takes over what this "
+                   "one judges")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 86400));
   command->callback([=, &status] { status = judge_command(*options); });
 }
 

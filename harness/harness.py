@@ -14,7 +14,11 @@ MISSING = """kjudge: {path}: not found
 harness.py needs the kjudge program beside it. Packages ship it in bin/; from source, build it with
   cmake --preset release && cmake --build build
 and run build/lib/kjudge/harness/harness.py, or say where it is with KJUDGE=/path/to/kjudge."""
-EXIT_MALFORMED, EXIT_JUDGE_ERROR = 3, 5  # as kjudge's own
+NOT_IN_PACKAGE = "kjudge: {path}: not found; unpack the package again"
+NOT_EXECUTABLE = """kjudge: {path}: not executable; say
+  chmod +x {path}
+or unpack again with tar, which keeps what may be executed."""
+EXIT_MALFORMED, EXIT_JUDGE_ERROR, EXIT_IO = 3, 5, 6  # as kjudge's own
 
 
 def find_kjudge():
@@ -25,9 +29,15 @@ def find_kjudge():
         os.path.normpath(os.path.join(HERE, "..", "..", "..", "bin", "kjudge")),  # an installation
     ]
     for place in places:
-        if os.access(place, os.X_OK):
+        if os.path.isfile(place) and os.access(place, os.X_OK):
             return place
-    sys.exit(MISSING.format(path=places[0]))
+    message = MISSING
+    if os.path.isfile(places[0]):
+        message = NOT_EXECUTABLE
+    elif not named and os.path.exists(os.path.join(HERE, "package.json")):
+        message = NOT_IN_PACKAGE
+    print(message.format(path=named or os.path.relpath(places[0])), file=sys.stderr)
+    sys.exit(EXIT_IO)
 
 
 def use_this_python():
@@ -57,6 +67,12 @@ def read_package():
     if not os.path.exists(os.path.join(HERE, "package.json")):
         return None
     package = read("package.json")
+    for file in package["files"]:
+        name = file["name"]
+        # What lies at the top is the contestant's to move; bin/ was looked for already.
+        if name.startswith(("lib/", "include/")) and not os.path.exists(os.path.join(HERE, name)):
+            print("kjudge: unpack the package again: %s is missing" % name, file=sys.stderr)
+            sys.exit(EXIT_MALFORMED)
     folder = os.path.join("lib", "kjudge", "packages", package["challenge"])
     return package, read(folder, "challenge.json"), os.path.join(HERE, folder)
 
@@ -191,7 +207,8 @@ def main(arguments):
     try:
         os.execv(kjudge, [kjudge, "selftest"] + arguments)
     except OSError as error:
-        sys.exit("kjudge: %s: %s; build it on this machine" % (kjudge, error.strerror))
+        print("kjudge: %s: %s; build it on this machine" % (kjudge, error.strerror), file=sys.stderr)
+        return EXIT_IO
 
 
 if __name__ == "__main__":

@@ -60,6 +60,7 @@ import uuid
 SERVER = ""
 CHALLENGE = ""
 
+SOURCES = (".py", ".cu")
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.zst", ".zip")
 EXIT_NOT_ACCEPTED, EXIT_USAGE, EXIT_MALFORMED, EXIT_AUTHENTICATION = 1, 2, 3, 4
 EXIT_JUDGE_ERROR, EXIT_IO, EXIT_TRY_LATER, EXIT_INTERRUPTED = 5, 6, 75, 130
@@ -100,14 +101,32 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
+def host_of(address):
+    """The host that a server's address names; what could never be asked is refused at once."""
+    def refuse(why):
+        raise Stop(EXIT_USAGE, "--server %s: %s" % (address, why))
+
+    if not address.startswith(("https://", "http://")):
+        refuse("expected an http or https address")
+    if not (address.isascii() and address.isprintable()) or " " in address:
+        refuse("an address has no spaces and only ASCII characters")
+    try:
+        parts = urllib.parse.urlsplit(address)
+        host, _ = parts.hostname, parts.port  # port raises for what is none
+        (host or "").encode("idna")  # as a connection does
+    except ValueError as error:
+        refuse("not an address (%s)" % error)
+    if not host:
+        refuse("names no host")
+    return host
+
+
 class Server:
     def __init__(self, address, patience_s):
         if not address:
             raise Stop(EXIT_USAGE, "no server is stored in this submit.py; say --server URL")
-        if not address.startswith(("https://", "http://")):
-            raise Stop(EXIT_USAGE, "--server %s: expected an http or https address" % address)
+        host = host_of(address)
         self.address = address.rstrip("/")
-        host = urllib.parse.urlsplit(address).hostname
         if address.startswith("http://") and host not in ("localhost", "127.0.0.1", "::1"):
             say("%s: without https others can read your token on its way" % self.address)
         self.patience_s = patience_s
@@ -155,10 +174,19 @@ class Server:
     def fail(self, error):
         status = error.code
         if 300 <= status < 400:
+            place = error.headers.get("Location")
+            if not place:
+                raise Stop(EXIT_USAGE, "%s sends elsewhere without saying where (status %d); ask the "
+                           "organizer for the address to give to --server" % (self.address, status))
             raise Stop(EXIT_USAGE, "%s sends elsewhere, to %s; if you trust it, say --server" %
-                       (self.address, error.headers.get("Location")))
+                       (self.address, place))
         try:
             message = json.loads(error.read(ANSWER_LIMIT))["error"]
+        except RecursionError:
+            if status != 429 and status < 500:
+                raise Stop(EXIT_IO, "%s: not the answer of a kjudge server (nested too deeply, "
+                           "status %d)" % (self.address, status)) from None
+            message = "no reason given"
         except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException):
             message = "no reason given"
         message = "%s: %s (status %d)" % (self.address, message, status)
@@ -182,6 +210,9 @@ def read_submission(answer, address):
         if submission["state"] == "done" and not isinstance(submission["evaluations"], list):
             raise ValueError("no evaluations")
         return submission
+    except RecursionError:
+        raise Stop(EXIT_IO, "%s: not the answer of a kjudge server (nested too deeply)" %
+                   address) from None
     except (ValueError, KeyError, TypeError) as error:
         raise Stop(EXIT_IO, "%s: not the answer of a kjudge server (%s)" % (address, error)) from None
 
@@ -222,6 +253,11 @@ def files_of(path):
     """The fields of a request that hold the submission."""
     if os.path.isdir(path):
         return {"file": "submission.tar.gz", "archive": base64.b64encode(archive_of(path)).decode()}
+    if not os.path.exists(path):
+        raise Stop(EXIT_USAGE, "%s: no such file or folder" % path)
+    if not path.endswith(SOURCES + ARCHIVES):
+        raise Stop(EXIT_USAGE, "%s: not a file that can be handed in; these are folders and files named "
+                   "%s (in lower case)" % (path, ", ".join("*" + end for end in SOURCES + ARCHIVES)))
     with open(path, "rb") as file:
         content = file.read()
     if path.endswith(ARCHIVES):
@@ -317,10 +353,21 @@ def show(submission, address):
 def status_of(submission):
     if submission["state"] != "done":
         return EXIT_TRY_LATER
+    if not submission["evaluations"]:
+        say("submission %d: done, but the server gives no verdict; tell the organizer" %
+            submission["number"])
+        return EXIT_JUDGE_ERROR
     verdicts = {one.get("verdict") for one in submission["evaluations"]}
     if "judge_error" in verdicts:
         return EXIT_JUDGE_ERROR
     return 0 if verdicts == {"accepted"} else EXIT_NOT_ACCEPTED
+
+
+def seconds(text):
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError("%s: expected a number of seconds, 0 or more" % text)
+    return value
 
 
 def parse(arguments):
@@ -343,7 +390,7 @@ def parse(arguments):
     parser.add_argument("--json", action="store_true", help="print the server's last answer")
     parser.add_argument("--server", default=os.environ.get("KJUDGE_SERVER") or SERVER,
                         help="default: %(default)s")
-    parser.add_argument("--patience", type=float, default=600, metavar="SECONDS",
+    parser.add_argument("--patience", type=seconds, default=600, metavar="SECONDS",
                         help="how long to ask a server that does not answer; default: %(default)s")
     options = parser.parse_args(arguments)
     if options.wait is None:
@@ -369,7 +416,11 @@ def main(arguments):
         say("stopped waiting; the submission goes on: submit.py --status %d --wait" % submission["number"])
         return EXIT_INTERRUPTED
     if options.json:
-        print(printable(json.dumps(submission, indent=2)))
+        try:
+            print(printable(json.dumps(submission, indent=2)))
+        except RecursionError:
+            raise Stop(EXIT_IO, "%s: not the answer of a kjudge server (nested too deeply)" %
+                       server.address) from None
     elif options.wait or options.status is not None:
         show(submission, server.address)
     return status_of(submission) if options.wait or options.status is not None else 0

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "file.h"
 #include "json_faults.h"
 
 using namespace kjudge;
@@ -13,12 +14,13 @@ TEST_CASE("every field of submission.json refuses every wrong kind, and names it
   const fs::path file = directory.path() / "submissions" / "7" / "submission.json";
   fs::create_directories(file.parent_path());
   const std::string sha256(64, 'a');
-  const std::string right = cat(
-      "{\"format\": \"kjudge-submission/1\", \"id\": \"u\", \"run\": \"ada\", \"name\": \"a.py\", "
-      "\"sha256\": \"",
-      sha256, "\", \"received\": \"2025-01-31T12:00:00Z\"}");
+  const std::string right =
+      cat("{\"format\": \"kjudge-submission/1\", \"id\": \"u\", \"challenge\": \"softmax\", "
+          "\"run\": \"ada\", \"name\": \"a.py\", "
+          "\"sha256\": \"",
+          sha256, "\", \"received\": \"2025-01-31T12:00:00Z\"}");
   const int tried = json_faults::try_every_fault(parse_json(right, "right", Fault::bug),
-                                                 submission_json_format().schema,
+                                                 submission_table().schema(),
                                                  [&](const std::string& faulty) {
                                                    write_file_atomically(file, faulty);
                                                    ResultsDirectory(directory.path()).submission(7);

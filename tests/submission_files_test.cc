@@ -12,12 +12,22 @@ namespace fs = std::filesystem;
 
 TEST_CASE("submission files: a file becomes the entry of its kind") {
   const TempDir work("kjudge-test");
-  for (const char* name : {"mine.py", "mine.cu", "mine"}) {
+  for (const char* name : {"mine.py", "mine.cu"}) {
     const fs::path from = work.path() / name, to = work.path() / "copy";
     write_file_atomically(from, "text");
     copy_submission(from, to, 100);
     CHECK(entry_file(to) == (from.extension() == ".cu" ? "submission.cu" : "submission.py"));
     fs::remove_all(to);
+  }
+}
+
+TEST_CASE("submission files: an archive of an unknown kind is not taken for Python") {
+  const TempDir work("kjudge-test");
+  for (const char* name : {"mine", "mine.ZIP", "mine.tar.xz", "mine.py.gz"}) {
+    write_file_atomically(work.path() / name, "text");
+    CHECK_THROWS_WITH_AS(copy_submission(work.path() / name, work.path() / "copy", 100),
+                         doctest::Contains("expected a .py or .cu file, a folder, or an archive"),
+                         Error);
   }
 }
 

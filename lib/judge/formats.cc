@@ -6,14 +6,21 @@
 #include "judge/capture_protocol.h"
 #include "judge/profile.h"
 #include "score/result_json.h"
+#include "store/claim.h"
+#include "store/index.h"
 #include "store/results.h"
 
 namespace kjudge {
 
 std::vector<JsonFormat> json_formats() {
-  return {json_format(challenge_table()), json_format(package_table()),
-          result_json_format(),           submission_json_format(),
-          secret_json_format(),           capture_status_json_format(),
+  return {json_format(challenge_table()),
+          json_format(package_table()),
+          result_json_format(),
+          json_format(submission_table()),
+          lease_json_format(),
+          index_json_format(),
+          secret_json_format(),
+          capture_status_json_format(),
           profile_json_format()};
 }
 

@@ -3,165 +3,256 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <thread>
 #include <tuple>
 
-#include "archive.h"
 #include "error.h"
+#include "judge/backlog.h"
 #include "judge/device.h"
+#include "judge/device_lock.h"
 #include "judge/interrupt.h"
+#include "judge/kernels_hash.h"
 #include "judge/report.h"
+#include "score/result_json.h"
 #include "score/score.h"
-#include "store/random.h"
-#include "store/submission_files.h"
+#include "store/blobs.h"
+#include "store/claim.h"
 
 namespace kjudge {
 namespace {
 
 namespace fs = std::filesystem;
 
-bool is_source(const fs::path& path) {
-  return path.extension() == ".py" || path.extension() == ".cu";
-}
+constexpr auto kLook = std::chrono::seconds(2);  // how often, when nothing waits
 
-std::string run_of(const fs::path& path) {
-  if (fs::is_directory(path)) return path.filename();
-  return is_archive(path) ? archive_stem(path) : path.stem().string();
-}
-
-std::vector<fs::path> waiting_in(const fs::path& from, const ReportLine& line) {
-  if (!fs::is_directory(from)) {
-    throw Error(Fault::usage, cat(from.string(), ": no folder of submissions"));
-  }
-  std::vector<fs::path> found;
-  for (const auto& item : fs::directory_iterator(from)) {
-    const std::string name = item.path().filename();
-    if (name.starts_with('.')) continue;
-    if (std::any_of(name.begin(), name.end(),
-                    [](unsigned char c) { return c < ' ' || c == 127; })) {
-      line(cat(name, ": left out: its name has a control character; rename it"));
-      continue;
-    }
-    std::string_view why_not;
-    std::error_code error;
-    if (item.is_symlink(error)) {  // judge may read what whoever made the link may not
-      why_not = "a link; put the file or folder itself in its place";
-    } else if (item.is_directory(error)) {
-      if (entry_file(item.path()).empty()) {
-        why_not = "a folder without submission.py or submission.cu at its root";
-      }
-    } else if (!item.is_regular_file(error)) {
-      why_not = "not a file or folder";
-    } else if (!is_source(item.path()) && !is_archive(item.path())) {
-      why_not = "neither a .py or .cu file nor an archive nor a folder";
-    }
-    if (why_not.empty()) {
-      found.push_back(item.path());
-    } else {
-      line(cat(name, ": left out: ", why_not));
-    }
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
-void enqueue(ResultsDirectory& results, const Challenge& challenge, const fs::path& from,
-             const ReportLine& line) {
-  const auto present = results.submissions(line);
-  for (const fs::path& path : waiting_in(from, line)) {
-    check_interrupt();
-    const std::string run = run_of(path);
-    try {
-      results.add(path, run, challenge.limits.submission_bytes, present);
-    } catch (const Error& error) {
-      if (error.fault() != Fault::submission) throw;
-      line(cat(path.filename().string(), ": refused: ", error.what()));
-    }
-  }
-}
-
-// Once per version of the challenge, arch and method. A results directory holds one challenge: a
-// ranking of two says nothing, and neither does one of two states of the same version.
-bool is_judged(const StoredSubmission& submission, const Challenge& challenge,
-               const std::string& arch, const ReportLine& line) {
-  std::optional<Evaluation> latest;
+// One judge with one device at a time: a second one would only take submissions and wait.
+std::optional<DeviceLock> lock_queue(const fs::path& results, const DeviceIdentity& device,
+                                     int number) {
+  struct Busy {};
   try {
-    latest = latest_evaluation(submission);
-  } catch (const Error& error) {
-    line(error.what());
-    return true;  // a bad file is for a person to look at, not for a second verdict
+    return DeviceLock(
+        cat("queue ", fs::canonical(results).string(), " ", device.driver, " ", number),
+        [](const auto&) { throw Busy{}; });
+  } catch (const Busy&) {
+    return std::nullopt;
   }
-  if (!latest) return false;
-  if (latest->challenge != challenge.name) {
-    throw Error(Fault::usage, cat("these are results of challenge ", latest->challenge, ", not of ",
-                                  challenge.name, "; name another results directory"));
-  }
-  if (latest->challenge_version == challenge.version &&
-      latest->challenge_sha256 != challenge.sha256) {
-    throw Error(Fault::usage,
-                cat("challenge ", challenge.name, " was changed since submission ",
-                    submission.identity.number, " was judged, and its version is still ",
-                    challenge.version, "; raise the version, and all are judged again"));
-  }
-  return latest->verdict != Verdict::judge_error &&
-         latest->challenge_version == challenge.version && latest->arch == arch &&
-         latest->method == kMethod;
 }
 
-Evaluation judge_one(const Driver& driver, const Challenge& challenge, const QueueOptions& options,
-                     StoredSubmission& submission, const ReportProgress& progress) {
-  NewEvaluation folder(submission);
-  EvaluateOptions evaluate_options;
-  evaluate_options.submission = submission.folder / "files";
-  evaluate_options.cache = options.cache;
-  evaluate_options.keep_bundle = folder.folder() / "bundle.kjb";
-  evaluate_options.replay = options.replay;
-  evaluate_options.sandbox = options.sandbox;
-  Evaluation evaluation;
-  ReplaySecret secret;
-  for (int attempt = 1; attempt <= options.attempts; ++attempt) {
-    secret = draw_replay_secret();
-    evaluate_options.replay.evaluation = secret.evaluation;
-    evaluate_options.replay.secret = secret.secret;
-    evaluate_options.replay.order_seed = secret.order_seed;
-    evaluation = evaluate(driver, challenge, evaluate_options, progress);
-    if (evaluation.verdict != Verdict::judge_error) break;
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+class Queue {
+ public:
+  struct Reports {
+    const ReportLine& line;
+    const ReportProgress& progress;
+    const ReportJudged& judged;
+  };
+
+  Queue(const Driver& driver, const Challenge& challenge, const QueueOptions& options,
+        ResultsDirectory& results, const Reports& reports)
+      : driver_(driver),
+        challenge_(challenge),
+        options_(options),
+        results_(results),
+        reports_(reports),
+        index_(results, reports.line) {
+    const DeviceIdentity device = identify(driver, options.replay.device);
+    terms_ = {challenge.name,
+              challenge.version,
+              challenge.sha256,
+              device.arch,
+              device_kind(device.arch, device.name),
+              kMethod};
   }
-  evaluation.submission = submission.identity.name;
-  folder.commit(submission, evaluation, secret);
-  return evaluation;
-}
+
+  JudgedQueue run() {
+    look();  // before any is added: a wrong challenge is refused with nothing written
+    for (;;) {
+      take_in_new();
+      while (judge_next()) {
+      }
+      index_.save();
+      done_.judge_errors = say_judge_errors();
+      if (!options_.watch) break;
+      wait();
+    }
+    return std::move(done_);
+  }
+
+ private:
+  void say(const std::string& text) {
+    if (said_.insert(text).second) reports_.line(text);
+  }
+
+  Backlog look() {
+    return backlog(index_.refresh(), terms_,
+                   [&](int number) { return options_.retry && !tried_.contains(number); });
+  }
+
+  void take_in_new() {
+    if (options_.from.empty()) return;
+    std::vector<SubmissionIdentity> present;
+    for (const IndexedSubmission& one : index_.refresh()) {
+      present.push_back(one.identity);
+      present.back().challenge = one.challenge;
+    }
+    take_in(results_, challenge_, options_.from, present,
+            [&](const std::string& text) { say(text); });
+  }
+
+  void wait() {
+    const auto until = std::chrono::steady_clock::now() + kLook;
+    while (std::chrono::steady_clock::now() < until) {
+      check_interrupt();
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  }
+
+  // The first whose claim is to be had; false: none.
+  bool judge_next() {
+    check_interrupt();
+    const Backlog now = look();
+    done_.elsewhere = 0;
+    for (const Waiting& waiting : now.waiting) {
+      StoredSubmission submission = results_.submission(waiting.submission->number);
+      auto claim = Claim::take(submission, options_.lease);
+      if (!claim) {
+        ++done_.elsewhere;
+        continue;
+      }
+      // Whoever had the claim before may have stored a verdict since; and now nobody can.
+      submission = results_.submission(submission.identity.number);
+      if (submission.evaluations.size() != waiting.submission->evaluations.size()) return true;
+      if (waiting.answer != nullptr) {
+        answer(submission, *claim, waiting);
+      } else {
+        judge(submission, *claim);
+      }
+      return true;
+    }
+    return false;
+  }
+
+  void judge(StoredSubmission& submission, Claim& claim) {
+    const std::string label = label_of(submission.identity);
+    EvaluateOptions evaluate_options;
+    evaluate_options.submission = submission.folder / "files";
+    evaluate_options.cache = options_.cache;
+    evaluate_options.keep_bundle = claim.folder() / "bundle.kjb";
+    evaluate_options.replay = options_.replay;
+    evaluate_options.sandbox = options_.sandbox;
+    tried_.insert(submission.identity.number);
+    Evaluation evaluation;
+    ReplaySecret secret;
+    for (int attempt = 1; attempt <= options_.attempts && claim.held(); ++attempt) {
+      secret = draw_replay_secret();
+      evaluate_options.replay.evaluation = secret.evaluation;
+      evaluate_options.replay.secret = secret.secret;
+      evaluate_options.replay.order_seed = secret.order_seed;
+      evaluation = evaluate(driver_, challenge_, evaluate_options, [&](const Progress& now) {
+        if (reports_.progress) reports_.progress({label + now.step, now.shape, now.done});
+      });
+      if (evaluation.verdict != Verdict::judge_error) break;
+    }
+    evaluation.submission = submission.identity.name;
+    const std::string kernels = kernels_of(claim);
+    store(submission, claim,
+          {submission.identity, std::move(evaluation), 0, first_with(kernels, submission.identity)},
+          secret);
+  }
+
+  // Of the recording in the claim's folder, where it is noted too; empty: there is none.
+  static std::string kernels_of(const Claim& claim) {
+    const fs::path bundle = claim.folder() / "bundle.kjb";
+    if (!fs::exists(bundle)) return "";
+    try {
+      const std::string kernels = kernels_sha256(BundleReader(bundle).bundle());
+      write_file_atomically(claim.folder() / "kernels.sha256", kernels + "\n");
+      return kernels;
+    } catch (const Error&) {
+      if (claim.held()) throw;
+      return "";
+    }
+  }
+
+  // The first submission for this challenge, of other files, that launches the same; 0: none.
+  int first_with(const std::string& kernels, const SubmissionIdentity& identity) {
+    if (kernels.empty()) return 0;
+    for (const IndexedSubmission& other : index_.refresh()) {
+      if (other.challenge != terms_.challenge || other.identity.sha256 == identity.sha256) continue;
+      for (const IndexedEvaluation& evaluation : other.evaluations) {
+        if (evaluation.kernels == kernels) return other.number;
+      }
+    }
+    return 0;
+  }
+
+  void answer(StoredSubmission& submission, Claim& claim, const Waiting& waiting) {
+    const fs::path first = results_.path() / "submissions" /
+                           std::to_string(waiting.answered_by->number) / "evaluations" /
+                           std::to_string(waiting.answer->number);
+    for (const char* name : {"bundle.kjb", "kernels.sha256", "secret.json"}) {
+      link_or_copy(first / name, claim.folder() / name);
+    }
+    store(submission, claim,
+          {submission.identity, result_from_json(read_file(first / "result.json"), first),
+           waiting.answered_by->number});
+  }
+
+  void store(StoredSubmission& submission, Claim& claim, JudgedSubmission&& judged,
+             const std::optional<ReplaySecret>& secret = {}) {
+    const std::string label = label_of(judged.identity);
+    if (!claim.commit(submission, judged.evaluation, secret)) {
+      reports_.line(cat(label, "another judge took over after no sign of life for ",
+                        options_.lease.count(),
+                        " s; this verdict is not stored: ", name(judged.evaluation.verdict)));
+      return;
+    }
+    reports_.line(
+        cat(label, judged.same_as != 0 ? cat("same files as ", judged.same_as, ": ") : "",
+            summary(judged.evaluation),
+            judged.same_kernels_as != 0 ? cat("; same kernels as ", judged.same_kernels_as) : ""));
+    if (reports_.judged) reports_.judged(judged);
+    if (!options_.watch) done_.judged.push_back(std::move(judged));  // nobody asks a watch for them
+  }
+
+  std::size_t say_judge_errors() {
+    const Backlog left = look();
+    for (const auto& [submission, evaluation] : left.judge_errors) {
+      say(cat(label_of(submission->identity), "judge error after ", options_.attempts,
+              " attempts, which is not the contestant's fault: ", first_line(evaluation->message),
+              "; mend the cause, then judge with --retry"));
+    }
+    return left.judge_errors.size();
+  }
+
+  static std::string label_of(const SubmissionIdentity& identity) {
+    return cat(identity.number, " ", identity.run, ": ");
+  }
+
+  const Driver& driver_;
+  const Challenge& challenge_;
+  const QueueOptions& options_;
+  ResultsDirectory& results_;
+  const Reports reports_;
+  StoreIndex index_;
+  Terms terms_;
+  std::set<std::string> said_;
+  std::set<int> tried_;
+  JudgedQueue done_;
+};
 
 }  // namespace
 
-std::optional<std::vector<JudgedSubmission>> judge_queue(const Driver& driver,
-                                                         const Challenge& challenge,
-                                                         const QueueOptions& options,
-                                                         const ReportLine& line,
-                                                         const ReportProgress& progress) {
-  auto results = ResultsDirectory::lock(options.results);
-  if (!results) return std::nullopt;
-  const std::string arch = identify(driver, options.replay.device).arch;
-  const auto judged_before = [&](const StoredSubmission& submission) {
-    return is_judged(submission, challenge, arch, line);
-  };
-  // Before any is added: a wrong challenge is refused with nothing written.
-  auto submissions = results->submissions(line);
-  std::for_each(submissions.begin(), submissions.end(), judged_before);
-  if (!options.from.empty()) enqueue(*results, challenge, options.from, line);
-  submissions = results->submissions([](const std::string&) {});
-  std::erase_if(submissions, judged_before);
-  std::vector<JudgedSubmission> judged;
-  for (StoredSubmission& submission : submissions) {
-    check_interrupt();
-    const std::string label = cat(submission.identity.number, " ", submission.identity.run, ": ");
-    const Evaluation evaluation =
-        judge_one(driver, challenge, options, submission, [&](const Progress& now) {
-          if (progress) progress({label + now.step, now.shape, now.done});
-        });
-    line(label + summary(evaluation));
-    judged.push_back({submission.identity, evaluation});
-  }
-  return judged;
+std::optional<JudgedQueue> judge_queue(const Driver& driver, const Challenge& challenge,
+                                       const QueueOptions& options, const ReportLine& line,
+                                       const ReportProgress& progress, const ReportJudged& judged) {
+  auto results = ResultsDirectory::make(options.results);
+  const auto lock =
+      lock_queue(options.results, identify(driver, options.replay.device), options.replay.device);
+  if (!lock) return std::nullopt;
+  return Queue(driver, challenge, options, results, {line, progress, judged}).run();
 }
 
 std::vector<Entry> collect_entries(const ResultsDirectory& results, const ReportLine& line) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "judge/intake.h"
 #include "judge/pipeline.h"
 #include "score/score.h"
 #include "store/results.h"
@@ -19,27 +21,36 @@ struct QueueOptions {
   ReplayOptions replay;
   const Sandbox* sandbox = nullptr;  // null: submissions run as the user
   int attempts = 3;                  // at a submission that ends in judge_error
+  bool retry = false;                // what ended in judge_error before, too
+  bool watch = false;                // wait for more until interrupted
+  std::chrono::seconds lease{120};   // without a sign of life, until another judge takes over
 };
 
 struct JudgedSubmission {
   SubmissionIdentity identity;
   Evaluation evaluation;
+  int same_as = 0;  // number of the submission whose files it has, and so its evaluation; 0: none
+  int same_kernels_as = 0;  // of the first one with other files that launches the same; 0: none
 };
 
-// What happens, one line each, for people.
-using ReportLine = std::function<void(const std::string&)>;
+struct JudgedQueue {
+  std::vector<JudgedSubmission> judged;  // now, in order; of a watch none
+  std::size_t judge_errors = 0;          // submissions whose last word is one, now or before
+  std::size_t elsewhere = 0;             // submissions that other judges have still
+};
 
-// Puts every submission of `from` (each .py or .cu file, each archive and each folder with
-// submission.py or submission.cu, in the order of their names; run = name without .py, .cu or an
-// archive's suffix) into the queue, then
-// judges what has no evaluation but a judge_error yet, in the order of the numbers. What is refused
-// at the door has a line and no number. Returns what was judged now. Throws what evaluate() throws,
-// after storing what was judged before; nullopt when another process judges into `results`.
-std::optional<std::vector<JudgedSubmission>> judge_queue(const Driver& driver,
-                                                         const Challenge& challenge,
-                                                         const QueueOptions& options,
-                                                         const ReportLine& line,
-                                                         const ReportProgress& progress);
+// Called after each verdict was stored, before the next submission is taken: where what is made of
+// results is made.
+using ReportJudged = std::function<void(const JudgedSubmission&)>;
+
+// Puts what is in `from` into the queue (judge/intake.h), then judges what waits (judge/backlog.h)
+// until nothing does that no other judge has. Several may judge into the same results, each with a
+// device of its own; nullopt when another process of this machine does so with this one. Throws
+// what evaluate() throws, after storing what was judged before.
+std::optional<JudgedQueue> judge_queue(const Driver& driver, const Challenge& challenge,
+                                       const QueueOptions& options, const ReportLine& line,
+                                       const ReportProgress& progress,
+                                       const ReportJudged& judged = {});
 
 // For rank: of each run its best evaluation. Skips and reports what cannot be read, and what is of
 // another challenge, arch or method than the newest evaluation: those do not compare.

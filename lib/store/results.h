@@ -8,28 +8,32 @@
 #include <string>
 #include <vector>
 
-#include "file.h"
 #include "json.h"
 #include "replay/evaluation.h"
 
 namespace kjudge {
 
-// A results directory: plain files, the source of truth.
+// A results directory: plain files, the source of truth; kjudge-store(5) describes it.
+//   store.json                       version of the layout
 //   submissions/42/submission.json   identity
 //   submissions/42/files/            what was handed in
-//   submissions/42/evaluations/1/    result.json, secret.json, bundle.kjb when there is one,
-//   log.txt
-// Each numbered folder appears whole, by a rename that replaces nothing, after its files were
-// synced; a folder whose name begins with a dot is unfinished and ignored, and swept by the next
-// holder of the lock. So kill -9 at any point loses nothing that was there.
+//   submissions/42/claims/1/         who judges it, or did: store/claim.h
+//   submissions/42/evaluations/1/    result.json, log.txt, secret.json; bundle.kjb and
+//   kernels.sha256
+//                                    where there is a recording
+//   blobs/sha256/                    store/blobs.h
+// Each numbered folder appears whole and for good (store/numbered_folders.h), so kill -9 at any
+// point loses nothing that was there, and any number of processes and machines may read and write.
 
 struct SubmissionIdentity {
   int number = 0;
-  std::string id;  // UUID
+  std::string id;         // UUID
+  std::string challenge;  // its name; empty: of version 1 of the layout, which held only one
   std::string run;
   std::string name;      // of the file or folder handed in
   std::string sha256;    // of its files, see store/submission_files.h
   std::string received;  // UTC, RFC 3339
+  bool operator==(const SubmissionIdentity&) const = default;
 };
 
 struct StoredSubmission {
@@ -47,26 +51,11 @@ struct ReplaySecret {
   std::uint64_t order_seed = 0;
 };
 ReplaySecret draw_replay_secret();
+// Into an evaluation's folder, where only the organizer may read it.
+void write_replay_secret(const std::filesystem::path& evaluation, const ReplaySecret& secret);
 // That of an evaluation's folder. Fault::usage where there is none: it was judged by a kjudge that
 // kept none. Fault::malformed with file and field.
 ReplaySecret read_replay_secret(const std::filesystem::path& evaluation);
-
-// One evaluation being written: fill the folder, then commit.
-class NewEvaluation {
- public:
-  NewEvaluation(const StoredSubmission& submission);
-  ~NewEvaluation();
-  NewEvaluation(const NewEvaluation&) = delete;
-  NewEvaluation& operator=(const NewEvaluation&) = delete;
-
-  const std::filesystem::path& folder() const { return folder_; }
-  // Returns the evaluation's number, which the submission's `evaluations` then ends with.
-  int commit(StoredSubmission& submission, const Evaluation& evaluation,
-             const ReplaySecret& secret);
-
- private:
-  std::filesystem::path folder_;
-};
 
 class ResultsDirectory {
  public:
@@ -75,8 +64,8 @@ class ResultsDirectory {
 
   // For reading. Fault::usage when there is no such directory.
   explicit ResultsDirectory(const std::filesystem::path& path);
-  // For writing: made if need be; one writer at a time. nullopt when another process has it.
-  static std::optional<ResultsDirectory> lock(const std::filesystem::path& path);
+  // For writing: made if need be.
+  static ResultsDirectory make(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
   // Ascending by number.
@@ -85,18 +74,25 @@ class ResultsDirectory {
   StoredSubmission submission(int number) const;
 
   // Puts `from` (see copy_submission, with its faults) under the next number. The same run with the
-  // same bytes is there once: then its number is returned and nothing is written.
-  int add(const std::filesystem::path& from, const std::string& run, std::uint64_t limit_bytes,
-          const std::vector<StoredSubmission>& present);
+  // same bytes for the same challenge is there once: then its number is returned and nothing is
+  // written. `present` is what was there a while ago,
+  // ascending by number.
+  struct HandIn {
+    std::filesystem::path from;
+    std::string run, challenge;
+    std::uint64_t limit_bytes = 0;
+  };
+  int add(const HandIn& hand_in, const std::vector<SubmissionIdentity>& present);
 
  private:
   ResultsDirectory() = default;
   std::filesystem::path path_;
-  Fd lock_;
 };
 
-// submission.json, secret.json.
-JsonFormat submission_json_format();
+// submission.json.
+const FieldTable<SubmissionIdentity>& submission_table();
+
+// secret.json.
 JsonFormat secret_json_format();
 
 // Newest evaluation of a submission; nullopt when it has none. Faults as result_from_json.

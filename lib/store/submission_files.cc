@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -112,12 +114,12 @@ fs::path root_of(const fs::path& unpacked) {
   return only.empty() ? unpacked : only;
 }
 
-SubmissionFiles copy_files(const fs::path& from, const fs::path& to, std::uint64_t limit_bytes) {
-  const auto entries = list_submission(from);
-  fs::create_directory(to);
+// Passes each file to `take`. Fault::submission when they are more than `limit_bytes`.
+SubmissionFiles read_files(const fs::path& from, std::uint64_t limit_bytes,
+                           const std::function<void(const FolderEntry&, std::string_view)>& take) {
   SubmissionFiles files;
   std::string digests;
-  for (const FolderEntry& entry : entries) {
+  for (const FolderEntry& entry : list_submission(from)) {
     std::string bytes;
     try {
       bytes = read_file(entry.source, limit_bytes - files.bytes);
@@ -132,16 +134,28 @@ SubmissionFiles copy_files(const fs::path& from, const fs::path& to, std::uint64
     // Length first: no two lists of files give the same text.
     digests += cat(entry.name.size(), ":", entry.name, entry.executable ? "x" : "-",
                    sha256_hex(bytes), "\n");
-    const fs::path target = to / entry.name;
-    fs::create_directories(target.parent_path());
-    write_file_atomically(target, bytes, IfExists::fail);
-    if (entry.executable && ::chmod(target.c_str(), 0755) != 0) throw_errno(target.string());
+    take(entry, bytes);
   }
   files.sha256 = sha256_hex(digests);
   return files;
 }
 
+SubmissionFiles copy_files(const fs::path& from, const fs::path& to, std::uint64_t limit_bytes) {
+  fs::create_directory(to);
+  return read_files(from, limit_bytes, [&](const FolderEntry& entry, std::string_view bytes) {
+    const fs::path target = to / entry.name;
+    fs::create_directories(target.parent_path());
+    write_file_atomically(target, bytes, IfExists::fail);
+    if (entry.executable && ::chmod(target.c_str(), 0755) != 0) throw_errno(target.string());
+  });
+}
+
 }  // namespace
+
+SubmissionFiles read_submission_files(const fs::path& folder) {
+  return read_files(folder, std::numeric_limits<std::uint64_t>::max(),
+                    [](const FolderEntry&, std::string_view) {});
+}
 
 SubmissionFiles copy_submission(const fs::path& from, const fs::path& to,
                                 std::uint64_t limit_bytes) {

@@ -24,6 +24,9 @@ struct SubmissionFiles {
 SubmissionFiles copy_submission(const std::filesystem::path& from, const std::filesystem::path& to,
                                 std::uint64_t limit_bytes);
 
+// Of a folder that copy_submission made. Fault::submission for what it would never make.
+SubmissionFiles read_submission_files(const std::filesystem::path& folder);
+
 // Which file of a folder is called: "submission.py", else "submission.cu"; "": it has neither.
 std::string entry_file(const std::filesystem::path& folder);
 

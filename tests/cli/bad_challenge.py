@@ -42,9 +42,9 @@ class BadChallenge(_kjudge.Case):
         path = os.path.join(challenge, "reference.py")
         with open(path) as file:
             source = file.read()
-        self.assertIn("    state.launch(", source)
+        self.assertIn("    softmax.launch(", source)
         with open(path, "w") as file:
-            file.write(source.replace("    state.launch(", "    return\n    state.launch("))
+            file.write(source.replace("    softmax.launch(", "    return\n    softmax.launch("))
         self.fails(challenge, "baseline.py against reference.py", "output y")
 
     def test_baseline_that_is_wrong(self):

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every way to call it wrongly has its exit code, and says what to do."""
 
+import json
 import os
+import shutil
 
 import _kjudge
 

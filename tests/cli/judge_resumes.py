@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import time
 
 import _kjudge
@@ -52,7 +53,7 @@ class JudgeResumes(_kjudge.Case):
                           (4, "dan", "runtime_error")])
         self.assertEqual(self.verdicts(), self.FOUR)
         evaluation = self.path("results/submissions/1/evaluations/1")
-        self.assertEqual(sorted(os.listdir(evaluation)), ["bundle.kjb", "log.txt", "result.json", "secret.json"])
+        self.assertEqual(sorted(os.listdir(evaluation)), ["bundle.kjb", "kernels.sha256", "log.txt", "result.json", "secret.json"])
         self.assertEqual(sorted(os.listdir(self.path("results/submissions/4/files"))),
                          ["notes.txt", "submission.py"])
         before = os.stat(evaluation).st_mtime_ns
@@ -73,7 +74,6 @@ class JudgeResumes(_kjudge.Case):
         start = time.monotonic()
         self.run_kjudge(*self.arguments)
         whole = time.monotonic() - start
-        import shutil
         shutil.rmtree(self.path("results"))
         kills = 8
         for kill in range(kills):
@@ -132,20 +132,85 @@ class JudgeResumes(_kjudge.Case):
         self.assertEqual([line.split()[1] for line in out.splitlines()[1:]], ["ada"])
         self.assertNotIn("left out", err)
 
-    def test_results_are_of_one_challenge(self):
+    def test_several_challenges_in_one_directory(self):
         self.run_kjudge(*self.arguments)
         self.change_challenge(name="other")
-        self.write("from/eve.py", _kjudge.RIGHT)
-        _, err = self.run_kjudge(*self.arguments, status=2)
-        self.assertIn("these are results of challenge softmax, not of other", err)
-        self.assertEqual(self.verdicts(), self.ALL)
+        os.remove(self.path("from/dan/submission.py"))
+        _, err = self.run_kjudge(*self.arguments)
+        self.assertIn("3 ada: accepted", err)
+        self.assertEqual(self.verdicts(), {**self.ALL, 3: [("ada", "accepted")]})
+        for number, challenge in ((1, "softmax"), (3, "other")):
+            with open(self.path("results/submissions/%d/submission.json" % number)) as file:
+                self.assertEqual(json.load(file)["challenge"], challenge)
+        _, err = self.run_kjudge(*self.arguments)
+        self.assertIn("nothing was waiting", err)
 
     def test_python_that_is_missing_is_the_judges_fault(self):
         _, err = self.run_kjudge(*self.arguments, status=5, PATH=self.path("empty"))
         self.assertIn("python3 could not be started", err)
-        self.run_kjudge(*self.arguments)  # and so nobody's verdict
+        for _ in range(2):  # loudly until it is mended, and tried no more
+            _, err = self.run_kjudge(*self.arguments, status=5)
+            for label in ("1 ada", "2 dan"):
+                self.assertRegex(err, label + ": judge error after 3 attempts.*python3 could not be started"
+                                 ".*judge with --retry")
+        self.assertEqual([len(e) for _, e in sorted(self.verdicts().items())], [1, 1])
+        self.run_kjudge(*self.arguments, "--retry")  # and so nobody's verdict
         self.assertEqual([e[-1][1] for _, e in sorted(self.verdicts().items())],
                          ["accepted", "runtime_error"])
+        _, err = self.run_kjudge(*self.arguments, "--retry")
+        self.assertIn("nothing was waiting", err)
+
+    def test_the_same_files_have_the_first_result(self):
+        shutil.copy(self.path("from/ada.py"), self.write("from/zoe/submission.py", ""))
+        out, err = self.run_kjudge(*self.arguments, "--json")
+        self.assertIn("3 zoe: same files as 1: accepted", err)
+        self.assertEqual([(j["run"], j.get("same_as")) for j in json.loads(out)["judged"]],
+                         [("ada", None), ("dan", None), ("zoe", 1)])
+        for name in ("result.json", "log.txt", "bundle.kjb", "kernels.sha256", "secret.json"):
+            with open(self.path("results/submissions/1/evaluations/1", name), "rb") as first, \
+                    open(self.path("results/submissions/3/evaluations/1", name), "rb") as second:
+                self.assertEqual(first.read(), second.read(), name)
+        out, _ = self.run_kjudge("rank", "results")
+        self.assertEqual([line.split()[1] for line in out.splitlines()[1:]], ["ada", "zoe"])
+
+    def test_the_same_kernels_are_told(self):
+        self.write("from/zoe.py", "# A comment, and kernels that are ada's.\n" + _kjudge.RIGHT)
+        self.write("from/zut.py", _kjudge.RIGHT.replace("min(rows, 64)", "min(rows, 32)"))
+        out, err = self.run_kjudge(*self.arguments, "--json")
+        self.assertRegex(err, "3 zoe: accepted, .*; same kernels as 1\n")
+        self.assertEqual([(j["run"], j.get("same_kernels_as")) for j in json.loads(out)["judged"]],
+                         [("ada", None), ("dan", None), ("zoe", 1), ("zut", None)])
+
+    def test_the_same_content_is_kept_once(self):
+        self.write("from/eve/submission.py", "import notes\n" + _kjudge.RIGHT)
+        self.write("from/eve/notes.txt", "\n")  # as dan's
+        self.run_kjudge(*self.arguments)
+        files = [self.path("results/submissions", number, "files/notes.txt") for number in "23"]
+        self.assertTrue(os.path.samefile(*files))
+        os.truncate(files[0], 0)  # breaks both, and the blob
+        out, _ = self.run_kjudge("fsck", "results", "--json", status=3)
+        found = {os.path.relpath(f["path"], "results"): f["what"] for f in json.loads(out)["findings"]}
+        self.assertEqual([path for path in found if path.startswith("submissions/")],
+                         ["submissions/2/files", "submissions/3/files"])
+        blob = [path for path in found if path.startswith("blobs/sha256/")]
+        self.assertEqual(len(blob), 1)
+        self.assertIn("in every file that is a link to it", found[blob[0]])
+        # What is handed in now is whole.
+        self.write("from/fay/submission.py", _kjudge.RIGHT + "# fay\n")
+        self.write("from/fay/notes.txt", "\n")
+        self.run_kjudge(*self.arguments)
+        with open(self.path("results/submissions/4/files/notes.txt")) as file:
+            self.assertEqual(file.read(), "\n")
+
+    def test_watch_judges_what_comes_in(self):
+        watching = self.start(*self.arguments, "--watch")
+        self.wait_for(lambda: self.verdicts() == self.ALL, "verdicts")
+        path = self.write("eve.py", _kjudge.RIGHT + "# eve\n")
+        os.rename(path, self.path("from/eve.py"))
+        self.wait_for(lambda: self.verdicts().get(3) == [("eve", "accepted")], "third verdict")
+        _kjudge.interrupt(watching)
+        watching.communicate()
+        self.assertEqual(watching.returncode, 130)
 
     def test_names_that_are_no_names_are_left_out(self):
         self.write("from/two\nlines.py", _kjudge.RIGHT)

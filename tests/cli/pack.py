@@ -198,9 +198,33 @@ class Pack(_kjudge.Case):
             os.remove(os.path.join(challenge, "challenge.json"))
             _, err = self.harness(package, "submission.py", status=3)
             self.assertIn("unpack the package again", err)
-            os.remove(os.path.join(package, "bin", "kjudge"))
-            _, err = self.harness(package, "submission.py", status=1)
-            self.assertIn("not found", err)
+
+    def test_a_program_that_is_missing_or_not_executable(self):
+        package = self.unpack(self.pack(self.small_challenge())[0])
+        program = os.path.join(package, "bin", "kjudge")
+        os.chmod(program, 0o644)
+        _, err = self.harness(package, "submission.py", status=6)
+        self.assertIn("kjudge: bin/kjudge: not executable; say\n  chmod +x bin/kjudge\n"
+                      "or unpack again with tar", err)
+        os.remove(program)
+        _, err = self.harness(package, "submission.py", status=6)
+        self.assertEqual(err, "kjudge: bin/kjudge: not found; unpack the package again\n")
+        os.remove(os.path.join(package, "package.json"))  # as in the source's folder
+        _, err = self.harness(package, "submission.py", status=6)
+        self.assertIn("from source, build it", err)
+
+    def test_files_of_a_package_that_are_missing(self):
+        package = self.unpack(self.pack(self.small_challenge())[0])
+        os.rename(os.path.join(package, "submission.py"), os.path.join(package, "mine.py"))
+        for name in ("lib/kjudge/harness/driver.py", "lib/kjudge/libkjudge_recorder.so",
+                     "lib/kjudge/packages/softmax/challenge.json", "include/kjudge/host_kernel.h"):
+            path = os.path.join(package, name)
+            shutil.move(path, self.path("kept"))
+            _, err = self.harness(package, "mine.py", status=3)
+            self.assertEqual(err, "kjudge: unpack the package again: %s is missing\n" % name)
+            shutil.move(self.path("kept"), path)
+        out, _ = self.harness(package, "mine.py", "--pairs", "1")  # its own files may be renamed
+        self.assertIn("verdict: accepted", out)
 
     def test_archives_as_submissions(self):
         challenge = self.small_challenge()

@@ -281,9 +281,70 @@ class Submit(_kjudge.Case):
         for server, why in ((None, "say --server URL"), ("ftp://x", "expected an http or https address")):
             _, err = self.submit("--status", "1", server=server, status=2)
             self.assertIn(why, err)
-        _, err = self.submit("gone.py", "--run", "r", "--challenge", "c", server=contest.url, status=6)
-        self.assertIn("gone.py", err)
         self.assertEqual(contest.requests, [])
+
+    def test_deeply_nested_answers(self):
+        contest = self.contest(DONE)
+        nested = b"[" * 100_000 + b"]" * 100_000
+        for status in (200, 404):
+            contest.first = [(status, {}, nested)]
+            _, err = self.submit("--status", "42", server=contest.url, status=6)
+            self.assertIn("not the answer of a kjudge server (nested too deeply", err)
+        contest.first = [(503, {}, nested)]  # asked again like any other
+        self.submit("--status", "42", server=contest.url)
+        # Some depths can be read and not printed.
+        for depth in (300, 900):
+            answer = json.dumps(Contest.submission(**WAITING))[:-1] + ', "x": ' + "[" * depth + "]" * depth + "}"
+            contest.first = [(200, {}, answer.encode())]
+            process = self.command("--status", "42", "--json", server=contest.url)
+            _, err = process.communicate(timeout=60)
+            self.assertIn(process.returncode, (6, 75))
+            self.assertNotIn("Traceback", err)
+
+    def test_servers_that_are_no_address(self):
+        for server, why in (("https://[bad", "not an address"), ("http://", "names no host"),
+                            ("http://:80", "names no host"), ("http://127.0.0.1:abc", "not an address"),
+                            ("http://127.0.0.1:99999", "not an address"), ("http://a..b", "not an address"),
+                            ("http://h/a b", "no spaces"), ("http://h\n", "no spaces"),
+                            ("http://h/\u00e9", "only ASCII")):
+            _, err = self.submit("--status", "1", server=server, status=2)
+            self.assertIn(why, err)
+            self.assertNotIn("trying again", err)
+
+    def test_patience_that_is_no_time(self):
+        for patience in ("inf", "nan", "-1", "-inf", "soon"):
+            _, err = self.submit("--status", "1", "--patience=" + patience, server="http://127.0.0.1:9",
+                                 status=2)
+            self.assertIn("argument --patience: ", err)
+
+    def test_a_file_that_is_not_there(self):
+        contest = self.contest(DONE)
+        for arguments, name in ((["nosuch.py"], "nosuch.py"), ([], "submission.py")):
+            _, err = self.submit(*arguments, "--run", "r", "--challenge", "c", server=contest.url, status=2)
+            self.assertIn("kjudge: %s: no such file or folder\n" % name, err)
+        self.assertEqual(contest.requests, [])
+
+    def test_files_of_kinds_that_are_not_taken(self):
+        contest = self.contest(DONE)
+        for name in ("mine.ZIP", "mine.tar.xz", "mine.py.gz", "mine.txt", "mine"):
+            self.write(name, "1")
+            _, err = self.submit(name, "--run", "r", "--challenge", "c", server=contest.url, status=2)
+            self.assertIn(name + ": not a file that can be handed in", err)
+            self.assertIn("*.py, *.cu, *.tar, *.tar.gz, *.tgz, *.tar.zst, *.zip", err)
+        self.assertEqual(contest.requests, [])
+
+    def test_done_without_a_verdict(self):
+        contest = self.contest({"state": "done", "evaluations": []})
+        for arguments in ([], ["--json"]):
+            _, err = self.submit("--status", "42", *arguments, server=contest.url, status=5)
+            self.assertIn("submission 42: done, but the server gives no verdict", err)
+
+    def test_a_redirection_to_nowhere(self):
+        contest = self.contest(DONE)
+        contest.first = [(302, {}, b"")]
+        _, err = self.submit("--status", "42", server=contest.url, status=2)
+        self.assertIn("sends elsewhere without saying where (status 302)", err)
+        self.assertNotIn("None", err)
 
     def test_old_python_reads_it(self):
         for name in ("submit.py", "harness.py"):

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <iostream>
+
+#include "judge/interrupt.h"
+#include "judge/report.h"
+#include "options.h"
+#include "store/check_store.h"
+
+namespace kjudge {
+namespace {
+
+struct FsckOptions {
+  bool json = false;
+  std::string results;
+};
+
+std::string_view name(StoreFinding::Kind kind) {
+  return kind == StoreFinding::Kind::damage ? "damage" : "left over";
+}
+
+int fsck_command(const FsckOptions& options) {
+  const StoreCheck check = check_store(options.results, check_interrupt);
+  bool damaged = false;
+  Json::List list;
+  for (const StoreFinding& finding : check.findings) {
+    damaged = damaged || finding.kind == StoreFinding::Kind::damage;
+    if (options.json) {
+      list.push_back(Json{Json::Object{{"kind", Json{std::string(name(finding.kind))}},
+                                       {"path", Json{finding.path.string()}},
+                                       {"what", Json{finding.what}},
+                                       {"advice", Json{finding.advice}}}});
+    } else {
+      std::cout << printable(cat(finding.path.string(), ": ", name(finding.kind), ": ",
+                                 finding.what, "\n  to do: ", finding.advice, "\n"));
+    }
+  }
+  if (options.json) {
+    std::cout << print_json(
+        Json{Json::Object{{"format", Json{std::string("kjudge-fsck/1")}},
+                          {"submissions", Json{static_cast<std::int64_t>(check.submissions)}},
+                          {"evaluations", Json{static_cast<std::int64_t>(check.evaluations)}},
+                          {"findings", Json{std::move(list)}}}});
+  } else {
+    std::cerr << "kjudge: " << check.submissions << " submissions, " << check.evaluations
+              << " evaluations: " << (damaged ? "there is damage" : "all are whole") << "\n";
+  }
+  return damaged ? exit_malformed : exit_done;
+}
+
+}  // namespace
+
+void add_fsck(CLI::App& app, int& status) {
+  CLI::App* command = nullptr;
+  const auto options = add_command<FsckOptions>(
+      app, "fsck", "Find and explain damage in a results directory; write its index anew", command);
+  command->add_option("results", options->results, "Results directory")
+      ->type_name("FOLDER")
+      ->required()
+      ->envname("KJUDGE_RESULTS");
+  command->callback([=, &status] { status = fsck_command(*options); });
+}
+
+}  // namespace kjudge

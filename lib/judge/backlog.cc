@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/backlog.h"
+
+#include <algorithm>
+#include <ctime>
+#include <map>
+
+#include "error.h"
+
+namespace kjudge {
+namespace {
+
+// 0 for what is no time: that waits longest.
+double seconds_from_utc(const std::string& text) {
+  std::tm parts{};
+  if (::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts) == nullptr) return 0;
+  return static_cast<double>(::timegm(&parts));
+}
+
+// The last evaluation on these terms; null: none.
+const IndexedEvaluation* evaluation_on(const IndexedSubmission& submission, const Terms& terms) {
+  const IndexedEvaluation* found = nullptr;
+  for (const IndexedEvaluation& one : submission.evaluations) {
+    if (one.challenge != terms.challenge || one.challenge_version != terms.challenge_version) {
+      continue;
+    }
+    if (one.challenge_sha256 != terms.challenge_sha256) {
+      throw Error(Fault::usage,
+                  cat("challenge ", terms.challenge, " was changed since submission ",
+                      submission.number, " was judged, and its version is still ",
+                      terms.challenge_version, "; raise the version, and all are judged again"));
+    }
+    if (one.arch == terms.arch && one.device_kind == terms.device_kind &&
+        one.method == terms.method) {
+      found = &one;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+Backlog backlog(const std::vector<IndexedSubmission>& submissions, const Terms& terms,
+                const std::function<bool(int)>& again) {
+  std::map<std::string, double> turns;   // by run
+  std::map<std::string, Waiting> first;  // by hash of the files
+  Backlog found;
+  for (const IndexedSubmission& submission : submissions) {
+    const SubmissionIdentity& identity = submission.identity;
+    if (!submission.challenge.empty() && submission.challenge != terms.challenge) continue;
+    double& turn = turns[identity.run];
+    turn = std::max(turn, submission.claimed);
+    if (submission.damaged) continue;
+    const IndexedEvaluation* evaluation = evaluation_on(submission, terms);
+    if (evaluation != nullptr && evaluation->verdict != Verdict::judge_error) {
+      first.try_emplace(identity.sha256, Waiting{&submission, &submission, evaluation});
+    } else if (evaluation != nullptr && !again(submission.number)) {
+      found.judge_errors.push_back({&submission, evaluation});
+    } else {
+      found.waiting.push_back({&submission});
+    }
+  }
+  // Those that are judged came into `first` before any that waits.
+  std::erase_if(found.waiting, [&](Waiting& waiting) {
+    const auto [at, alone] = first.try_emplace(waiting.submission->identity.sha256, waiting);
+    if (alone) return false;
+    waiting.answered_by = at->second.answered_by;
+    waiting.answer = at->second.answer;
+    return waiting.answer == nullptr;
+  });
+  const auto since = [&](const Waiting& waiting) {
+    const SubmissionIdentity& identity = waiting.submission->identity;
+    return std::max(seconds_from_utc(identity.received), turns[identity.run]);
+  };
+  std::stable_sort(found.waiting.begin(), found.waiting.end(),
+                   [&](const Waiting& a, const Waiting& b) { return since(a) < since(b); });
+  return found;
+}
+
+}  // namespace kjudge

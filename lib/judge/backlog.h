@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "store/index.h"
+
+namespace kjudge {
+
+// What two evaluations must share to be of the same contest: the same submission is judged once for
+// each.
+struct Terms {
+  std::string challenge;
+  int challenge_version = 1;
+  std::string challenge_sha256;
+  std::string arch, device_kind;
+  int method = 0;
+};
+
+struct Waiting {
+  const IndexedSubmission* submission;
+  // Judged already, of the same files, whose evaluation answers this one too; null: none.
+  const IndexedSubmission* answered_by = nullptr;
+  const IndexedEvaluation* answer = nullptr;
+};
+
+struct LeftError {
+  const IndexedSubmission* submission;
+  const IndexedEvaluation* evaluation;
+};
+
+struct Backlog {
+  std::vector<Waiting> waiting;         // whose turn it is first
+  std::vector<LeftError> judge_errors;  // after all attempts
+};
+
+// What has no evaluation on these terms. A submission waits since it was received, or since its run
+// last had a turn, whichever is later, and who waits longest is first: so a run's hundred do not
+// block another's one, and nobody waits for ever. Of several with the same files only the first
+// waits, until it has a verdict. A judge error is one, unless `again` takes its number. What cannot
+// be read is for a person to look at, not for a second verdict. Refers to `submissions`.
+// Fault::usage when one was judged for other files under the same version of the challenge.
+Backlog backlog(const std::vector<IndexedSubmission>& submissions, const Terms& terms,
+                const std::function<bool(int)>& again);
+
+}  // namespace kjudge

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "challenge/challenge.h"
+#include "store/results.h"
+
+namespace kjudge {
+
+// What happens, one line each, for people.
+using ReportLine = std::function<void(const std::string&)>;
+
+// Puts every submission of the folder `from` (each .py or .cu file, each archive and each folder
+// with submission.py or submission.cu, in the order of their names; run = name without .py, .cu or
+// an archive's suffix) into the queue for the challenge. What is refused at the door has a line and
+// no number. Fault::usage when there is no such folder.
+void take_in(ResultsDirectory& results, const Challenge& challenge,
+             const std::filesystem::path& from, const std::vector<SubmissionIdentity>& present,
+             const ReportLine& line);
+
+}  // namespace kjudge

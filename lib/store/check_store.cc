@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/check_store.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "bundle/bundle.h"
+#include "error.h"
+#include "file.h"
+#include "score/result_json.h"
+#include "sha256.h"
+#include "store/claim.h"
+#include "store/index.h"
+#include "store/numbered_folders.h"
+#include "store/results.h"
+#include "store/submission_files.h"
+
+namespace kjudge {
+namespace {
+
+namespace fs = std::filesystem;
+using FindingKind = StoreFinding::Kind;
+
+class Checker {
+ public:
+  explicit Checker(const fs::path& results) : results_(results) {}
+
+  StoreCheck run(const std::function<void()>& tick) {
+    const fs::path submissions = results_.path() / "submissions";
+    names(results_.path(), {"submissions", "blobs", "store.json", "index.json"}, false);
+    names(submissions, {}, true);
+    for (const int number : numbered(submissions)) {
+      tick();
+      ++check_.submissions;
+      submission(submissions / std::to_string(number), number);
+    }
+    blobs(tick);
+    index();
+    return std::move(check_);
+  }
+
+ private:
+  void damage(const fs::path& path, const std::string& what, const std::string& advice) {
+    check_.findings.push_back({FindingKind::damage, path, what, advice});
+  }
+  void left_over(const fs::path& path, const std::string& what, const std::string& advice) {
+    check_.findings.push_back({FindingKind::left_over, path, what, advice});
+  }
+
+  // What lies in a folder beside what belongs there.
+  void names(const fs::path& folder, const std::vector<std::string>& known, bool numbers) {
+    const auto found = numbers ? numbered(folder) : std::vector<int>();
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+      const std::string name = at->path().filename().string();
+      const bool is_number = std::any_of(
+          found.begin(), found.end(), [&](int number) { return name == std::to_string(number); });
+      if (is_number || std::find(known.begin(), known.end(), name) != known.end()) continue;
+      if (name.starts_with(".new-") || name.find(".tmp.") != name.npos) {
+        left_over(at->path(), "unfinished: a process writes it, or was killed while it did",
+                  "nothing; it goes when a judge begins and its process has ended");
+      } else if (!name.starts_with('.')) {
+        damage(at->path(), "kjudge makes no such name; it is not looked at",
+               "move it elsewhere, if you know it");
+      }
+    }
+  }
+
+  void submission(const fs::path& folder, int number) {
+    names(folder, {"submission.json", "files", "claims", "evaluations"}, false);
+    std::optional<StoredSubmission> stored;
+    try {
+      stored = results_.submission(number);
+    } catch (const Error& error) {
+      damage(folder / "submission.json",
+             cat(reason(error, folder / "submission.json"),
+                 "; the submission is not judged, shown or ranked"),
+             "copy the file from a backup, or write it anew by kjudge-store(5)");
+    }
+    files(folder, stored);
+    claims(folder);
+    names(folder / "evaluations", {}, true);
+    int expected = 1;
+    for (const int one : numbered(folder / "evaluations")) {
+      ++check_.evaluations;
+      if (one != expected) {
+        damage(folder / "evaluations" / std::to_string(expected),
+               cat("is missing, though there is ", one, "; a verdict was removed"),
+               "copy the folder from a backup");
+      }
+      expected = one + 1;
+      evaluation(folder / "evaluations" / std::to_string(one), stored);
+    }
+  }
+
+  void files(const fs::path& folder, const std::optional<StoredSubmission>& stored) {
+    const fs::path path = folder / "files";
+    const std::string advice = "copy the folder from a backup; what was judged stays as it is";
+    try {
+      const std::string sha256 = read_submission_files(path).sha256;
+      if (stored && sha256 != stored->identity.sha256) {
+        damage(path,
+               "are not what was handed in: their hash is not that of submission.json; judged "
+               "again, it would be another submission",
+               advice);
+      }
+    } catch (const Error& error) {
+      damage(path, error.what(), advice);
+    }
+  }
+
+  void claims(const fs::path& folder) {
+    const fs::path path = folder / "claims";
+    names(path, {}, true);
+    const auto attempts = numbered(path);
+    for (const int attempt : attempts) {
+      const fs::path claim = path / std::to_string(attempt);
+      names(claim, {"lease.json", "work", "dropped"}, false);
+      const bool open = fs::is_directory(claim / "work");
+      try {
+        const Lease lease = read_lease(claim);
+        if (open && has_ended(lease.holder)) {
+          left_over(claim / "work",
+                    cat("process ", lease.holder.pid, " of ", lease.holder.host,
+                        " was killed while it judged this"),
+                    "nothing; the next judge takes over");
+        }
+      } catch (const Error& error) {
+        damage(claim / "lease.json",
+               cat(reason(error, claim / "lease.json"),
+                   open ? "; nobody can tell whether the submission is being judged, so it waits"
+                        : ""),
+               open ? cat("make sure that nobody judges it, then rename ",
+                          (claim / "work").string(), " to dropped")
+                    : "nothing; the claim is over");
+      }
+      if (open && attempt != attempts.back()) {
+        damage(claim / "work", "two claims are open at the same time",
+               cat("make sure that nobody judges it, then rename ", (claim / "work").string(),
+                   " to dropped"));
+      }
+      if (fs::exists(claim / "dropped")) {
+        left_over(claim / "dropped", "of a judge that was taken over from, or gave up",
+                  cat("remove ", (claim / "dropped").string()));
+      }
+    }
+  }
+
+  void evaluation(const fs::path& folder, const std::optional<StoredSubmission>& stored) {
+    names(folder, {"result.json", "log.txt", "bundle.kjb", "kernels.sha256", "secret.json"}, false);
+    const fs::path file = folder / "result.json";
+    const std::string advice =
+        cat("copy it from a backup; or, to have it judged again, rename ", folder.string(), " to ",
+            (folder.parent_path() / (".damaged-" + folder.filename().string())).string());
+    std::optional<Evaluation> evaluation;
+    try {
+      evaluation = result_from_json(read_file(file), file);
+    } catch (const Error& error) {
+      damage(file, cat(reason(error, file), "; the submission is not ranked, and not judged again"),
+             advice);
+      return;
+    }
+    if (stored && evaluation->verdict != Verdict::judge_error &&
+        evaluation->submission_sha256 != stored->identity.sha256) {
+      damage(file, "is of other files than were handed in, by their hash", advice);
+    }
+    if (!fs::exists(folder / "log.txt")) {
+      damage(folder / "log.txt", "is missing; result.json has it too",
+             cat("touch ", (folder / "log.txt").string()));
+    }
+    bundle(folder / "bundle.kjb", *evaluation);
+  }
+
+  void bundle(const fs::path& path, const Evaluation& evaluation) {
+    const std::string advice = "copy it from a backup; the verdict does not depend on it";
+    if (!fs::exists(path)) {
+      if (evaluation.bundle_sha256 || evaluation.verdict == Verdict::accepted) {
+        damage(path, "is missing, though this evaluation had a recording", advice);
+      }
+      return;
+    }
+    try {
+      const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+      if (!fd.valid()) throw_errno(path.string());
+      // Results that have no hash of it are older; a recording has hashes of its own.
+      if (!evaluation.bundle_sha256) BundleReader(fd.get(), path.string());
+      if (evaluation.bundle_sha256 &&
+          sha256_of_file(fd.get(), path.string()) != *evaluation.bundle_sha256) {
+        damage(path, "is not the recording that was measured: its hash is not that of result.json",
+               advice);
+      }
+    } catch (const Error& error) {
+      damage(path, cat("cannot be read: ", reason(error, path)), advice);
+    }
+  }
+
+  void blobs(const std::function<void()>& tick) {
+    std::error_code error;
+    fs::recursive_directory_iterator at(results_.path() / "blobs" / "sha256", error), end;
+    for (; !error && at != end; at.increment(error)) {
+      const fs::path& path = at->path();
+      if (!at->is_regular_file()) continue;
+      tick();
+      const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+      if (!fd.valid()) throw_errno(path.string());
+      const std::string sha256 = path.parent_path().filename().string() + path.filename().string();
+      if (sha256_of_file(fd.get(), path.string()) != sha256) {
+        damage(path,
+               "its content is not that of its hash, and so in every file that is a link to it",
+               "mend those, told above, and remove this name");
+      } else if (at->hard_link_count() == 1) {
+        left_over(path, "no file is a link to it", cat("remove ", path.string()));
+      }
+    }
+  }
+
+  void index() {
+    const auto ignore = [](const std::string&) {};  // found above
+    const fs::path path = results_.path() / "index.json";
+    StoreIndex anew(results_, ignore, StoreIndex::Begin::from_nothing);
+    const auto& truth = anew.refresh();
+    if (fs::exists(path)) {
+      try {
+        read_index(results_.path());
+        StoreIndex kept(results_, ignore);
+        if (kept.refresh() != truth) {
+          damage(path, "did not say what the files say", "nothing; it was written anew");
+        }
+      } catch (const Error& error) {
+        damage(path, reason(error, path), "nothing; it was written anew");
+      }
+    }
+    anew.save();
+  }
+
+  // Without the path, which a finding has anyway.
+  static std::string reason(const Error& error, const fs::path& path) {
+    const std::string text = error.what(), prefix = path.string() + ": ";
+    return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+  }
+
+  const ResultsDirectory results_;
+  StoreCheck check_;
+};
+
+}  // namespace
+
+StoreCheck check_store(const fs::path& results, const std::function<void()>& tick) {
+  return Checker(results).run(tick);
+}
+
+}  // namespace kjudge

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/numbered_folders.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "error.h"
+#include "file.h"
+#include "store/process_identity.h"
+#include "store/random.h"
+
+namespace kjudge {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kUnfinished = ".new-";
+
+std::optional<int> whole_number(const std::string& text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 1) return std::nullopt;
+  return std::to_string(number) == text ? std::optional(number) : std::nullopt;
+}
+
+void sync_contents(const fs::path& folder) {
+  for (const auto& item : fs::directory_iterator(folder)) {
+    if (item.is_directory() && !item.is_symlink()) sync_contents(item.path());
+    if (!item.is_regular_file() || item.is_symlink()) continue;
+    const Fd fd(::open(item.path().c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd.valid() || ::fsync(fd.get()) != 0) throw_errno(item.path().string());
+  }
+  sync_directory(folder);
+}
+
+bool is_same(int folder, const fs::path& path) {
+  struct stat ours {
+  }, there{};
+  return ::fstat(folder, &ours) == 0 && ::stat(path.c_str(), &there) == 0 &&
+         ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
+}  // namespace
+
+std::vector<int> numbered(const fs::path& folder) {
+  std::vector<int> numbers;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (const auto number = whole_number(at->path().filename().string()))
+      numbers.push_back(*number);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+Renamed rename_new(const fs::path& from, const fs::path& to) {
+  const Fd folder(::open(from.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.valid()) {
+    if (errno == ENOENT) return Renamed::gone;
+    throw_errno(from.string());
+  }
+  sync_contents(from);
+  int failed = 0;
+  if (::syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) !=
+      0) {
+    failed = errno;
+    // NFS knows no flags. Without them a folder still replaces only an empty one, and none is.
+    if (failed == EINVAL || failed == ENOSYS) {
+      failed = ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+    }
+  }
+  // A server may have done what it was asked, and been asked again because its answer was lost.
+  if (failed != 0 && is_same(folder.get(), to)) failed = 0;
+  if (failed == EEXIST || failed == ENOTEMPTY) return Renamed::exists;
+  if (failed == ENOENT && !fs::exists(from)) return Renamed::gone;
+  if (failed != 0) {
+    errno = failed;
+    throw_errno(to.string());
+  }
+  sync_directory(to.parent_path());
+  if (from.parent_path() != to.parent_path()) sync_directory(from.parent_path());
+  return Renamed::done;
+}
+
+UnfinishedFolder::UnfinishedFolder(const fs::path& parent)
+    : path_(parent / cat(kUnfinished, mark_of(this_process()), "-", random_hex(4))) {
+  fs::create_directory(path_);
+}
+
+UnfinishedFolder::~UnfinishedFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+void sweep_unfinished(const fs::path& parent) {
+  constexpr auto kOld = std::chrono::hours(24);
+  std::error_code error;
+  for (fs::directory_iterator at(parent, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (!name.starts_with(kUnfinished)) continue;
+    const std::string mark = name.substr(kUnfinished.size(), name.rfind('-') - kUnfinished.size());
+    std::error_code gone;
+    const auto written = fs::last_write_time(at->path(), gone);
+    if (gone) continue;
+    const bool old = fs::file_time_type::clock::now() - written > kOld;
+    if (old || has_ended(mark)) fs::remove_all(at->path(), gone);
+  }
+}
+
+}  // namespace kjudge

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/backlog.h"
+
+#include <doctest/doctest.h>
+
+#include "json_faults.h"
+
+using namespace kjudge;
+
+namespace {
+
+const Terms kTerms = {"softmax", 1, "f00", "sm_90", "NVIDIA H200", 1};
+
+constexpr double kNoon = 1738324800;  // 2025-01-31T12:00:00Z
+
+IndexedSubmission received(int number, const std::string& run, const std::string& sha256,
+                           const std::string& minute = "00") {
+  IndexedSubmission submission;
+  submission.number = number;
+  submission.challenge = "softmax";
+  submission.identity.run = run;
+  submission.identity.sha256 = sha256;
+  submission.identity.received = cat("2025-01-31T12:", minute, ":00Z");
+  return submission;
+}
+
+IndexedEvaluation evaluated(Verdict verdict) {
+  IndexedEvaluation evaluation;
+  evaluation.number = 1;
+  evaluation.challenge = "softmax";
+  evaluation.challenge_sha256 = "f00";
+  evaluation.arch = "sm_90";
+  evaluation.device_kind = "NVIDIA H200";
+  evaluation.method = 1;
+  evaluation.verdict = verdict;
+  return evaluation;
+}
+
+bool never(int) { return false; }
+
+std::vector<int> order(const std::vector<IndexedSubmission>& submissions) {
+  std::vector<int> numbers;
+  for (const Waiting& waiting : backlog(submissions, kTerms, never).waiting) {
+    numbers.push_back(waiting.submission->number);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+TEST_CASE("a run's hundred submissions do not block another's one") {
+  std::vector<IndexedSubmission> submissions;
+  for (int i = 1; i <= 100; ++i) submissions.push_back(received(i, "ada", cat("a", i)));
+  submissions.push_back(received(101, "ben", "b", "01"));
+  double now = kNoon + 3600;
+  std::vector<int> judged;
+  for (int i = 0; i < 5; ++i) {
+    const int number = order(submissions).front();
+    judged.push_back(number);
+    IndexedSubmission& one = submissions[static_cast<std::size_t>(number) - 1];
+    one.claimed = now += 60;
+    one.evaluations.push_back(evaluated(Verdict::accepted));
+  }
+  CHECK(judged == std::vector{1, 101, 2, 3, 4});
+}
+
+TEST_CASE("who came while a run had its turn goes before its next one, who comes later does not") {
+  std::vector<IndexedSubmission> submissions = {received(1, "ada", "1"), received(2, "ada", "2"),
+                                                received(3, "ben", "3", "04"),
+                                                received(4, "cyd", "4", "06")};
+  submissions[0].claimed = kNoon + 5 * 60;
+  submissions[0].evaluations.push_back(evaluated(Verdict::accepted));
+  CHECK(order(submissions) == std::vector{3, 2, 4});
+}
+
+TEST_CASE("a submission waits for its own challenge only") {
+  std::vector<IndexedSubmission> submissions = {received(1, "ada", "1"), received(2, "ben", "2"),
+                                                received(3, "cyd", "3")};
+  submissions[0].challenge = "matmul";
+  submissions[1].challenge = "";  // of version 1 of the layout, with nothing judged
+  CHECK(order(submissions) == std::vector{2, 3});
+}
+
+TEST_CASE("it is judged once for each version, kind of GPU, arch and method") {
+  std::vector<IndexedSubmission> submissions = {received(1, "ada", "1")};
+  auto& evaluations = submissions[0].evaluations;
+  evaluations.push_back(evaluated(Verdict::wrong_result));
+  CHECK(order(submissions).empty());
+  evaluations[0].challenge_version = 2;
+  CHECK(order(submissions) == std::vector{1});
+  evaluations[0] = evaluated(Verdict::wrong_result);
+  evaluations[0].device_kind = "NVIDIA H100";
+  CHECK(order(submissions) == std::vector{1});
+  evaluations[0] = evaluated(Verdict::wrong_result);
+  evaluations[0].arch = "sm_100";
+  CHECK(order(submissions) == std::vector{1});
+  evaluations[0] = evaluated(Verdict::wrong_result);
+  evaluations[0].method = 2;
+  CHECK(order(submissions) == std::vector{1});
+  evaluations.push_back(evaluated(Verdict::accepted));
+  CHECK(order(submissions).empty());
+}
+
+TEST_CASE("a challenge that changed without a new version is told") {
+  std::vector<IndexedSubmission> submissions = {received(7, "ada", "1")};
+  submissions[0].evaluations.push_back(evaluated(Verdict::accepted));
+  submissions[0].evaluations[0].challenge_sha256 = "f01";
+  const std::string said = json_faults::message_of([&] { order(submissions); });
+  CHECK(said ==
+        "challenge softmax was changed since submission 7 was judged, and its version is still 1; "
+        "raise the version, and all are judged again");
+}
+
+TEST_CASE("the same files wait for the first one's verdict and have it") {
+  std::vector<IndexedSubmission> submissions = {
+      received(1, "ada", "same"), received(2, "ben", "same"), received(3, "cyd", "other")};
+  CHECK(order(submissions) == std::vector{1, 3});
+  submissions[0].evaluations.push_back(evaluated(Verdict::wrong_result));
+  const Backlog now = backlog(submissions, kTerms, never);
+  REQUIRE(now.waiting.size() == 2);
+  CHECK(now.waiting[0].submission == &submissions[1]);
+  CHECK(now.waiting[0].answered_by == &submissions[0]);
+  CHECK(now.waiting[0].answer == &submissions[0].evaluations[0]);
+  CHECK(now.waiting[1].answer == nullptr);
+  // Also where the later one was judged, say because the first one came with an older store.
+  std::swap(submissions[0].evaluations, submissions[1].evaluations);
+  CHECK(backlog(submissions, kTerms, never).waiting[0].answered_by == &submissions[1]);
+  // A judge error answers nobody.
+  submissions[1].evaluations[0].verdict = Verdict::judge_error;
+  CHECK(order(submissions) == std::vector{1, 3});
+}
+
+TEST_CASE("a judge error is left, unless it is asked for") {
+  std::vector<IndexedSubmission> submissions = {received(1, "ada", "1"), received(2, "ben", "2")};
+  submissions[0].evaluations.push_back(evaluated(Verdict::judge_error));
+  const Backlog left = backlog(submissions, kTerms, never);
+  CHECK(left.waiting.size() == 1);
+  REQUIRE(left.judge_errors.size() == 1);
+  CHECK(left.judge_errors[0].submission == &submissions[0]);
+  CHECK(left.judge_errors[0].evaluation == &submissions[0].evaluations[0]);
+  const Backlog again = backlog(submissions, kTerms, [](int number) { return number == 1; });
+  CHECK(again.waiting.size() == 2);
+  CHECK(again.judge_errors.empty());
+}
+
+TEST_CASE("what cannot be read is not judged again") {
+  std::vector<IndexedSubmission> submissions = {received(1, "ada", "1")};
+  submissions[0].damaged = true;
+  CHECK(order(submissions).empty());
+}
+
+TEST_CASE("devices of a kind") {
+  CHECK(device_kind("sm_90", "NVIDIA H200 GPU-5f2cd15f-0f1e") == "NVIDIA H200");
+  CHECK(device_kind("x86_64", "kjudge host driver: AMD EPYC") == "x86_64");
+}

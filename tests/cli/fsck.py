@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kjudge fsck: every kind of damage to a results directory is found, where it is, and explained."""
+
+import json
+import os
+import shutil
+
+import _kjudge
+
+GOLDEN = os.path.join(_kjudge.ROOT, "tests", "golden", "results-directory-v1", "results")
+
+
+class Fsck(_kjudge.Case):
+    def fresh(self):
+        shutil.rmtree(self.path("results"), ignore_errors=True)
+        shutil.copytree(GOLDEN, self.path("results"))
+
+    def change(self, name, old, new):
+        with open(self.path("results", name), "rb") as file:
+            content = file.read()
+        self.assertIn(old, content)
+        with open(self.path("results", name), "wb") as file:
+            file.write(content.replace(old, new, 1))
+
+    def claim(self, attempt, pid=1, text=None):
+        """An open claim of submission 2."""
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            boot = file.read().strip()
+        lease = {"format": "kjudge-lease/1", "attempt": attempt, "seconds": 120,
+                 "taken": "2026-11-30T00:00:00Z",
+                 "holder": {"host": "here", "boot_id": boot, "pid": pid, "start_ticks": 1,
+                            "pid_namespace": os.stat("/proc/self/ns/pid").st_ino}}
+        folder = "results/submissions/2/claims/%d" % attempt
+        self.write(folder + "/lease.json", json.dumps(lease) if text is None else text)
+        os.mkdir(self.path(folder, "work"))
+
+    def findings(self, status):
+        out, _ = self.run_kjudge("fsck", "results", "--json", status=status)
+        return [(f["kind"], os.path.relpath(f["path"], "results"), f["what"], f["advice"])
+                for f in json.loads(out)["findings"]]
+
+    def test_whole(self):
+        self.fresh()
+        before = {folder: sorted(names + folders) for folder, folders, names in os.walk(GOLDEN)}
+        out, err = self.run_kjudge("fsck", "results")
+        self.assertEqual(out, "")
+        self.assertIn("2 submissions, 1 evaluations: all are whole", err)
+        self.assertEqual(self.findings(0), [])
+        os.remove(self.path("results/index.json"))
+        after = {folder.replace(self.path("results"), GOLDEN): sorted(names + folders)
+                 for folder, folders, names in os.walk(self.path("results"))}
+        self.assertEqual(after, before)
+
+    def test_every_damage_is_found(self):
+        evaluation = "submissions/1/evaluations/1"
+        cases = (
+            ("a byte of a result", lambda: self.change(evaluation + "/result.json", b'"method"', b'"m\xffthod"'),
+             evaluation + "/result.json", "not ranked, and not judged again", ".damaged-1"),
+            ("a cut result", lambda: os.truncate(self.path("results", evaluation, "result.json"), 1000),
+             evaluation + "/result.json", "not ranked, and not judged again", ".damaged-1"),
+            ("another's result", lambda: self.change(
+                evaluation + "/result.json", b'"submission_sha256": "7', b'"submission_sha256": "8'),
+             evaluation + "/result.json", "of other files than were handed in", "backup"),
+            ("a byte of a recording", lambda: self.change(evaluation + "/bundle.kjb", b"softmax", b"sofTmax"),
+             evaluation + "/bundle.kjb", "cannot be read", "backup"),
+            ("another recording", lambda: self.change(
+                evaluation + "/result.json", b'"method"', b'"bundle_sha256": "%s", "method"' % (b"0" * 64)),
+             evaluation + "/bundle.kjb", "not the recording that was measured", "backup"),
+            ("no recording", lambda: os.remove(self.path("results", evaluation, "bundle.kjb")),
+             evaluation + "/bundle.kjb", "is missing", "backup"),
+            ("no log", lambda: os.remove(self.path("results", evaluation, "log.txt")),
+             evaluation + "/log.txt", "is missing", "touch"),
+            ("a verdict is gone", lambda: os.rename(self.path("results", evaluation),
+                                                    self.path("results/submissions/1/evaluations/2")),
+             evaluation, "a verdict was removed", "backup"),
+            ("files changed", lambda: self.change("submissions/2/files/submission.py", b"import", b"Import"),
+             "submissions/2/files", "not what was handed in", "backup"),
+            ("files are gone", lambda: os.remove(self.path("results/submissions/2/files/submission.py")),
+             "submissions/2/files", "no submission.py", "backup"),
+            ("an identity", lambda: self.change("submissions/2/submission.json", b'"run"', b'"rum"'),
+             "submissions/2/submission.json", "is not judged, shown or ranked", "backup"),
+            ("a stranger", lambda: self.write("results/submissions/notes.txt", ""),
+             "submissions/notes.txt", "kjudge makes no such name", "move it"),
+            ("a lease", lambda: self.claim(1, text="{"),
+             "submissions/2/claims/1/lease.json", "so it waits", "to dropped"),
+            ("two claims", lambda: (self.claim(1), self.claim(2)),
+             "submissions/2/claims/1/work", "two claims are open", "to dropped"),
+            ("an index that is none", lambda: self.write("results/index.json", "{"),
+             "index.json", "unexpected end", "written anew"),
+        )
+        for what, harm, path, explained, advice in cases:
+            with self.subTest(what):
+                self.fresh()
+                harm()
+                damage = [f for f in self.findings(3) if f[0] == "damage"]
+                self.assertEqual([f[1] for f in damage], [path])
+                self.assertIn(explained, damage[0][2])
+                self.assertIn(advice, damage[0][3])
+
+    def test_index_that_lies_is_written_anew(self):
+        self.fresh()
+        self.findings(0)
+        self.change("index.json", b'"accepted"', b'"refused"')
+        self.assertEqual([f[1:3] for f in self.findings(3)],
+                         [("index.json", "did not say what the files say")])
+        self.assertEqual(self.findings(0), [])
+
+    def test_what_was_left_over_is_no_damage(self):
+        self.fresh()
+        self.claim(1, pid=1 << 29)
+        os.mkdir(self.path("results/submissions/2/claims/1/dropped"))
+        os.mkdir(self.path("results/submissions/.new-0123"))
+        self.assertEqual({f[:2] for f in self.findings(0)},
+                         {("left over", "submissions/.new-0123"),
+                          ("left over", "submissions/2/claims/1/work"),
+                          ("left over", "submissions/2/claims/1/dropped")})
+
+    def test_advice_for_a_bad_result_helps(self):
+        self.fresh()
+        self.write("results/submissions/1/evaluations/1/result.json", "{")
+        os.rename(self.path("results/submissions/1/evaluations/1"),
+                  self.path("results/submissions/1/evaluations/.damaged-1"))
+        self.assertEqual(self.findings(0), [])
+        _, err = self.run_kjudge("judge", "results", "--unsafe", "--challenge",
+                                 os.path.join(os.path.dirname(GOLDEN), "challenge"))
+        self.assertIn("1 ada: accepted", err)
+
+    def test_another_version(self):
+        self.fresh()
+        self.write("results/store.json", '{"format": "kjudge-store/3"}')
+        for command in (["fsck", "results"], ["rank", "results"]):
+            _, err = self.run_kjudge(*command, status=3)
+            self.assertIn('store.json: format: expected "kjudge-store/2"', err)
+
+
+if __name__ == "__main__":
+    _kjudge.main()
