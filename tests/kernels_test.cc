@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "check/check.h"
+#include "check/oracle.h"
 #include "driver/kernels/number.h"
 #include "driver/kernels/philox.h"
 #include "kernel_session.h"
@@ -23,7 +24,8 @@ CompareReport compared(Session& session, CompareParams params, const std::vector
       report_buffer(session, sizeof(CompareReport));
   out_buffer.write(out);
   expected_buffer.write(expected);
-  report_buffer.write(std::vector<CompareReport>{{0, ~std::uint64_t{0}, 0, 0, 0, 0}});
+  report_buffer.write(
+      std::vector<CompareReport>{{0, ~std::uint64_t{0}, 0, 0, 0, 0, 0, 0, ~std::uint64_t{0}, 0}});
   params.out = out_buffer.address();
   params.expected = expected_buffer.address();
   params.report = report_buffer.address();
@@ -166,7 +168,7 @@ TEST_CASE("compare agrees with the host oracle on special values, poison and ord
     for (int d = 0; d < kDTypeCount; ++d) {
       const auto dtype = static_cast<DType>(d);
       for (DType expected_dtype : {DType::float64, DType::float32, dtype}) {
-        for (std::uint32_t kind : {compare_exact, compare_close}) {
+        for (std::uint32_t kind : {compare_exact, compare_close, compare_codes}) {
           for (std::uint32_t flags = 0; flags < 4; ++flags) {
             const std::size_t n = special.size() * special.size() + 1031;
             std::vector<std::uint8_t> out(n * 8), expected(n * 8);
@@ -187,6 +189,7 @@ TEST_CASE("compare agrees with the host oracle on special values, poison and ord
             params.kind = kind;
             params.dtype = static_cast<std::uint32_t>(dtype);
             params.expected_dtype = static_cast<std::uint32_t>(expected_dtype);
+            params.within = flags;
             params.signed_zero = flags & 1;
             params.saturate = flags >> 1;
             // Some elements were never written.
@@ -207,7 +210,136 @@ TEST_CASE("compare agrees with the host oracle on special values, poison and ord
             REQUIRE(device.still_poisoned == oracle.still_poisoned);
             REQUIRE(device.worst_abs_bits == oracle.worst_abs_bits);
             REQUIRE(device.worst_rel_bits == oracle.worst_rel_bits);
+            REQUIRE(device.any_nonzero == oracle.any_nonzero);
+            REQUIRE(device.beyond == oracle.beyond);
+            REQUIRE(device.first_beyond == oracle.first_beyond);
+            REQUIRE(device.worst_steps == oracle.worst_steps);
           }
+        }
+      }
+    }
+  });
+}
+
+namespace {
+
+// Rows on the device, and the oracle's.
+struct Rows {
+  std::vector<RowSums> device, oracle;
+};
+
+Rows summed(Session& session, SumParams params, const std::vector<std::uint8_t>& out,
+            const std::vector<std::uint8_t>& expected) {
+  const std::uint64_t rows = params.count / params.row_size;
+  Buffer out_buffer(session, out.size()), expected_buffer(session, expected.size()),
+      sums(session, rows * sizeof(RowSums)),
+      parts(session, rows * parts_per_row(params.row_size) * sizeof(RowSums));
+  out_buffer.write(out);
+  expected_buffer.write(expected);
+  params.out = out_buffer.address();
+  params.expected = expected_buffer.address();
+  params.parts = parts.address();
+  session.kernels->sum_rows(session.stream, params, sums.address());
+  Rows both{sums.read<RowSums>(), {}};
+  for (std::uint64_t row = 0; row < rows; ++row) {
+    both.oracle.push_back(sum_row_on_host(params, std::as_bytes(std::span(out)),
+                                          std::as_bytes(std::span(expected)), row));
+  }
+  return both;
+}
+
+void require_same_judgement(Session& session, const Rows& rows, std::uint64_t row_size,
+                            DType dtype) {
+  Buffer sums(session, rows.device.size() * sizeof(RowSums)),
+      errors(session, rows.device.size() * 8), report(session, sizeof(RowReport));
+  sums.write(rows.device);
+  for (const RowKind kind : {row_rel_l2, row_cosine}) {
+    JudgeRowsParams params{};
+    params.sums = sums.address();
+    params.report = report.address();
+    params.errors = errors.address();
+    params.rows = rows.device.size();
+    params.row_size = row_size;
+    params.limit = kind == row_cosine ? 0.9 : 0.1;
+    params.tiny = is_floating(dtype) ? 1e-3 : 0;
+    params.kind = kind;
+    report.write(std::vector<RowReport>{{0, ~std::uint64_t{0}, 0, 0, 0}});
+    session.kernels->judge_rows(session.stream, params);
+    const RowReport device = report.read<RowReport>().front();
+    std::vector<double> oracle_errors;
+    const RowReport oracle = judge_rows_on_host(params, rows.oracle, &oracle_errors);
+    REQUIRE(std::memcmp(&device, &oracle, sizeof oracle) == 0);
+    const auto device_errors = errors.read<double>();
+    REQUIRE(std::memcmp(device_errors.data(), oracle_errors.data(), oracle_errors.size() * 8) == 0);
+  }
+}
+
+void require_same_bound(Session& session, const SumParams& rows, const Rows& both,
+                        const std::vector<std::uint8_t>& out,
+                        const std::vector<std::uint8_t>& expected) {
+  Buffer sums(session, both.device.size() * sizeof(RowSums));
+  sums.write(both.device);
+  CompareParams params{};
+  params.count = rows.count;
+  params.row_size = rows.row_size;
+  params.rtol = 0.05;
+  params.atol = 0.02;
+  params.kind = compare_row_bound;
+  params.dtype = rows.dtype;
+  params.expected_dtype = rows.expected_dtype;
+  params.saturate = rows.saturate;
+  params.sums = sums.address();
+  params.tiny = 1e-3;
+  const CompareReport device = compared(session, params, out, expected);
+  const CompareReport oracle = compare_on_host(params, std::as_bytes(std::span(out)),
+                                               std::as_bytes(std::span(expected)), both.oracle);
+  REQUIRE(std::memcmp(&device, &oracle, sizeof oracle) == 0);
+  REQUIRE(device.mismatched > 0);
+}
+
+}  // namespace
+
+TEST_CASE("sums of rows and what is made of them are the oracle's to the last bit") {
+  on_each_driver([](Session& session) {
+    const double inf = INFINITY, nan = NAN;
+    const std::vector<double> special = {0.0,   -0.0,   1e-320, -1e-310, 1e-40, 65520, 448, 3e38,
+                                         1e300, -1e308, -inf,   inf,     nan,   1,     -1};
+    for (int d = 0; d < kDTypeCount; ++d) {
+      const auto dtype = static_cast<DType>(d);
+      for (DType expected_dtype : {DType::float64, DType::float32, dtype}) {
+        // Rows below, at and above a part's size; the last are several parts.
+        for (std::uint64_t row_size : {1u, 3u, 31u, 32u, 781u, 4096u, 4097u, 150'001u}) {
+          const std::uint64_t rows = row_size < 100 ? 257 : 3, count = rows * row_size;
+          std::vector<std::uint8_t> out(count * 8), expected(count * 8);
+          for (std::uint64_t i = 0; i < count; ++i) {
+            // Some rows are zeros, some are of specials, most are noise.
+            const std::uint64_t kind = i / row_size % 5;
+            const double x = kind == 1 ? 0
+                             : kind == 2 && i % 3 == 0
+                                 ? special[i % special.size()]
+                                 : std::sin(static_cast<double>(i)) * (i % 7 == 0 ? 300 : 1);
+            const double y = kind == 1   ? (i % 11 == 0 ? 1e-3 : 0)
+                             : kind == 2 ? (i % 2 == 0 ? x : special[i / 2 % special.size()])
+                                         : x * (1 + 0.01 * static_cast<double>(i % 20));
+            store_element(dtype, out.data(), i, y, false);
+            store_element(expected_dtype, expected.data(), i, x, false);
+          }
+          SumParams params{};
+          params.count = count;
+          params.row_size = row_size;
+          params.dtype = static_cast<std::uint32_t>(dtype);
+          params.expected_dtype = static_cast<std::uint32_t>(expected_dtype);
+          params.saturate = static_cast<std::uint32_t>(row_size % 2);
+          const Rows both = summed(session, params, out, expected);
+          CAPTURE(name(dtype));
+          CAPTURE(name(expected_dtype));
+          CAPTURE(row_size);
+          for (std::uint64_t row = 0; row < rows; ++row) {
+            CAPTURE(row);
+            REQUIRE(std::memcmp(&both.device[row], &both.oracle[row], sizeof(RowSums)) == 0);
+          }
+          require_same_judgement(session, both, row_size, dtype);
+          require_same_bound(session, params, both, out, expected);
         }
       }
     }

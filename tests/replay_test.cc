@@ -174,6 +174,115 @@ TEST_CASE("unwritten outputs are wrong and called so") {
   });
 }
 
+namespace {
+
+// Judges with these checks in the place of `close`.
+Evaluation judge_with(DriverKind kind, const std::vector<Check>& checks, const ArmCode& submission,
+                      const ArmCode& reference = {{"reference"}},
+                      const ArmCode& baseline = {{"right"}}) {
+  Contest contest(kind);
+  be_quick(contest);
+  for (Shape& shape : contest.challenge.shapes) shape.outputs[0].checks = checks;
+  return contest.judge(submission, baseline, reference);
+}
+
+Check measured(CheckKind kind, double limit) {
+  Check check{kind};
+  check.limit = limit;
+  return check;
+}
+
+}  // namespace
+
+TEST_CASE("checks that measure rows accept and refuse, and say where") {
+  on_each_driver([](DriverKind kind) {
+    const std::vector<Check> checks = {measured(CheckKind::cosine, 0.9999),
+                                       measured(CheckKind::rel_l2, 1e-6)};
+    const auto right = judge_with(kind, checks, {{"right"}});
+    CHECK_MESSAGE(right.verdict == Verdict::accepted, summary(right));
+    const auto wrong = judge_with(kind, checks, {{"wrong_last"}});
+    CHECK_MESSAGE(wrong.verdict == Verdict::wrong_result, summary(wrong));
+    CHECK(wrong.message.find("1 of 1 row is wrong; worst row: relative L2 error ") !=
+          std::string::npos);
+    for (const ShapeFacts& shape : wrong.shapes) {
+      const CheckFailure& failure = shape.failure.value();
+      CHECK(failure.check == "rel_l2");
+      CHECK(failure.first_index + 1 == failure.elements);
+      CHECK(failure.mismatched == 1);
+      CHECK(failure.out - failure.expected == doctest::Approx(1).epsilon(1e-3));
+      CHECK(failure.worst_abs == doctest::Approx(1).epsilon(1e-3));
+      CHECK(failure.rows.value().worst > 1e-6);
+      CHECK(failure.rows.value().limit == 1e-6);
+    }
+    const auto unwritten = judge_with(kind, checks, {{"unwritten_tail"}});
+    CHECK_MESSAGE(unwritten.verdict == Verdict::wrong_result, summary(unwritten));
+    CHECK(unwritten.shapes.at(0).failure.value().unwritten == 10);
+  });
+}
+
+TEST_CASE("checks of elements against their row, and of codes, accept and refuse") {
+  on_each_driver([](DriverKind kind) {
+    Check bound{CheckKind::row_bound, 1e-6};
+    bound.c = 1e-6;
+    for (const Check& check : {bound, Check{CheckKind::codes}}) {
+      const auto right = judge_with(kind, {check}, {{"right"}});
+      CHECK_MESSAGE(right.verdict == Verdict::accepted, summary(right));
+      const auto wrong = judge_with(kind, {check}, {{"wrong_last"}});
+      CHECK_MESSAGE(wrong.verdict == Verdict::wrong_result, summary(wrong));
+      const CheckFailure& failure = wrong.shapes.at(0).failure.value();
+      CHECK(failure.check == name(check.kind));
+      CHECK(failure.mismatched == 1);
+      CHECK(failure.first_index + 1 == failure.elements);
+      CHECK(failure.codes.has_value() == (check.kind == CheckKind::codes));
+      if (failure.codes) CHECK(failure.codes->beyond == 1);
+    }
+  });
+}
+
+TEST_CASE("a submission may be as far off as the baseline on the same inputs, times a factor") {
+  on_each_driver([](DriverKind kind) {
+    const auto judged = [&](double factor, double floor, const char* baseline) {
+      Check check{CheckKind::versus_baseline};
+      check.factor = factor;
+      check.floor = floor;
+      // Outputs that are not those of the recording are compared before any pair.
+      const ArmCode submission{{"sloppier"}, ArmCode::nothing, false, false, ""};
+      return judge_with(kind, {check}, submission, {{"reference"}}, {{baseline}});
+    };
+    for (const auto& right : {judged(2.5, 1e-9, "sloppy"), judged(1, 3e-4, "right")}) {
+      CHECK_MESSAGE(right.verdict == Verdict::accepted, summary(right));
+    }
+    const auto wrong = judged(1.5, 1e-9, "sloppy");
+    CHECK_MESSAGE(wrong.verdict == Verdict::wrong_result, summary(wrong));
+    CHECK(wrong.message.find("relative L2 error 0.0002, allowed 0.00015") != std::string::npos);
+    CHECK(wrong.message.find(" where the baseline has 0.0001;") != std::string::npos);
+    const RowFailure& rows = wrong.shapes.at(0).failure.value().rows.value();
+    CHECK(rows.baseline.value() == doctest::Approx(1e-4).epsilon(0.01));
+    CHECK(rows.limit == doctest::Approx(1.5e-4).epsilon(0.01));
+    CHECK(judged(1, 1e-9, "right").verdict == Verdict::wrong_result);
+  });
+}
+
+TEST_CASE("a timed output that is expected to be all zeros is the author's mistake") {
+  on_each_driver([](DriverKind kind) {
+    for (const Check& check :
+         {Check{CheckKind::close, 1e-5, 1e-5}, measured(CheckKind::rel_l2, 1e-6)}) {
+      try {
+        Contest contest(kind);
+        std::erase_if(contest.challenge.shapes, [](const Shape& shape) { return !shape.timed; });
+        for (Shape& shape : contest.challenge.shapes) shape.outputs[0].checks = {check};
+        contest.judge({{"right"}}, {{"right"}}, {{"zeros"}});
+        FAIL("accepted");
+      } catch (const Error& error) {
+        CHECK(error.fault() == Fault::package);
+        CHECK_MESSAGE(
+            std::string(error.what()).find("every expected value is 0") != std::string::npos,
+            error.what());
+      }
+    }
+  });
+}
+
 TEST_CASE("faults are the submission's, with the kernel's name") {
   on_each_driver([](DriverKind kind) {
     for (const char* kernel : {"writes_input", "reads_null"}) {

@@ -159,6 +159,35 @@ TEST_CASE("a failure's values may be NaN and infinite, and a log any bytes") {
   CHECK(read.log.ends_with("\"quoted\" \\ \xef\xbf\xbd\n"));
 }
 
+TEST_CASE("a failure of rows says how far they are off") {
+  Evaluation evaluation = wrong_result();
+  evaluation.shapes[0].failure->check = "rel_l2";
+  evaluation.shapes[0].failure->rows = {100, 3, 7, std::numeric_limits<double>::infinity(), 0.25};
+  const Evaluation read = result_from_json(result_to_json(evaluation), "r.json");
+  const auto& rows = read.shapes[0].failure.value().rows;
+  REQUIRE(rows.has_value());
+  CHECK(rows->rows == 100);
+  CHECK(rows->failed == 3);
+  CHECK(rows->first == 7);
+  CHECK(std::isinf(rows->worst));
+  CHECK(rows->limit == 0.25);
+  CHECK(!rows->baseline.has_value());
+  const std::string page = evaluation_page(read);
+  CHECK_MESSAGE(page.find("; 3 of 100 rows, worst inf, limit 0.25; largest error of the first at "
+                          "[0, 17]: got nan") != page.npos,
+                page);
+}
+
+TEST_CASE("a failure of codes says how many steps they are off") {
+  Evaluation evaluation = wrong_result();
+  evaluation.shapes[0].failure->codes = {3, std::uint64_t{1} << 62};
+  const Evaluation read = result_from_json(result_to_json(evaluation), "r.json");
+  CHECK(read.shapes[0].failure.value().codes.value().beyond == 3);
+  CHECK(read.shapes[0].failure->codes->worst_steps == std::uint64_t{1} << 62);
+  CHECK(evaluation_page(read).find("; 3 beyond the steps allowed, worst 4611686018427387904;") !=
+        std::string::npos);
+}
+
 TEST_CASE("what the GPU said after a round: absent is not the same as for no reason") {
   Evaluation evaluation = accepted();
   auto& rounds = evaluation.shapes[0].rounds;
@@ -207,6 +236,8 @@ TEST_CASE("every field of a result refuses every wrong kind, and names itself") 
   Evaluation evaluation = wrong_result();
   evaluation.shapes[0].failure->out = 1;  // words may stand here, but not any
   evaluation.shapes[0].failure->expected = 2;
+  evaluation.shapes[0].failure->rows = {100, 3, 7, 0.5, 0.25, 0.125};
+  evaluation.shapes[0].failure->codes = {3, 17};
   ShapeFacts shape = accepted().shapes[0];
   shape.rounds.resize(1);
   shape.rounds[0].pairs.resize(1);

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <set>
 
-#include "check/check.h"
+#include "check/oracle.h"
 #include "driver/kernels/philox.h"
 #include "driver/kernels/structured.h"
 #include "kernel_session.h"

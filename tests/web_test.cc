@@ -318,6 +318,19 @@ TEST_CASE("the page of an evaluation says what went wrong, and the policy holds"
   check_golden(evaluation_page(page_of(submission(7, "ada", {refused}))), "refused.html");
 }
 
+TEST_CASE("the page of an evaluation has the rows and codes that a check found wrong") {
+  Evaluation judged = evaluations::accepted({evaluations::shape("s", [](int, int) { return 2; })});
+  judged.verdict = judged.shapes[0].verdict = Verdict::wrong_result;
+  judged.shapes[0].failure.emplace();
+  judged.shapes[0].failure->rows = {100, 3, 7, 0.5, 0.25};
+  judged.shapes[0].failure->codes = {4, 17};
+  const SubmissionSummary summary = submission(1, "run", {judged});
+  const std::string html = evaluation_page(page_of(summary));
+  for (const char* text : {"3 of 100 wrong", "0.5, limit 0.25", "4 elements, at most 17 steps"}) {
+    CHECK_MESSAGE(html.find(text) != html.npos, html);
+  }
+}
+
 TEST_CASE("the page of an evaluation that runs says where it is") {
   SubmissionSummary of = submission(8, "ada", {});
   of.running = RunningEvaluation{

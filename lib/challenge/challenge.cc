@@ -36,6 +36,48 @@ constexpr std::array<RequiredFile, 4> kRequiredFiles = {{
     {"submission.py", "what contestants start from"},
 }};
 
+constexpr std::array<std::string_view, 7> kCheckNames = {
+    "exact", "close", "rel_l2", "cosine", "row_bound", "codes", "versus_baseline"};
+
+struct DefaultChecks {
+  double factor, floor;  // versus_baseline
+  double rtol, c;        // row_bound; none where both are 0
+};
+
+DefaultChecks default_numbers(DType dtype, bool tf32, bool float8_in) {
+  switch (dtype) {
+    case DType::float64:
+      return {2, 1e-14, 1e-13, 1e-13};
+    case DType::float32:
+      return tf32 ? DefaultChecks{2, 1e-3, 2e-3, 2e-3} : DefaultChecks{3, 1e-5, 1e-5, 1e-5};
+    case DType::float16:
+      return {3, 1e-3, 2e-3, 1e-3};
+    case DType::bfloat16:
+      return {3, 5e-3, 1.6e-2, float8_in ? 1e-2 : 4e-3};
+    case DType::float8_e4m3:
+      return {2, 4e-2, 0.125, 0.125};
+    case DType::float8_e5m2:
+      return {2, 8e-2, 0.25, 0.25};
+    default:
+      return {2, 0.15, 0, 0};  // float4_e2m1, whose steps are counted
+  }
+}
+
+// Where a challenge names no checks: as good as the baseline but for a factor, and no element far
+// off for the size of its row.
+std::vector<Check> default_checks(DType dtype, bool tf32, bool float8_in) {
+  // Sums of whole numbers, sorted keys, indices: there is nothing to tolerate.
+  if (!is_floating(dtype)) return {{CheckKind::exact}};
+  const DefaultChecks numbers = default_numbers(dtype, tf32, float8_in);
+  Check versus{CheckKind::versus_baseline};
+  versus.factor = numbers.factor;
+  versus.floor = numbers.floor;
+  if (dtype == DType::float4_e2m1) return {versus, {CheckKind::codes}};
+  Check bound{CheckKind::row_bound, numbers.rtol};
+  bound.c = numbers.c;
+  return {versus, bound};
+}
+
 // Turns what stands in the file into a Challenge; every message names the file and the field.
 class Resolver {
  public:
@@ -243,14 +285,24 @@ class Resolver {
       if (check.dtype.has_value() && *check.dtype != shape.dtype) continue;
       output.checks.push_back(check.check);
     }
-    // Sums of whole numbers, sorted keys, indices: there is nothing to tolerate.
-    if (from.checks.empty() && !floating) output.checks.push_back({CheckKind::exact});
+    if (from.tf32 && !from.checks.empty()) {
+      fail(at + ".tf32", "chooses the checks of an output that names none, and this one does");
+    }
+    if (from.checks.empty()) output.checks = default_checks(dtype, from.tf32, float8_in(shape));
     if (output.checks.empty()) {
       fail(at + ".checks", cat("no check applies to ", kjudge::name(shape.dtype), " (", shape_at,
                                "); give at least one, such as {\"kind\": \"close\", \"rtol\": "
                                "1e-5, \"atol\": 1e-6}"));
     }
     return output;
+  }
+
+  bool float8_in(const ShapeFile& shape) const {
+    const auto& inputs = file_.tensors.inputs;
+    return std::any_of(inputs.begin(), inputs.end(), [&](const InputFile& input) {
+      const DType dtype = input.dtype.value_or(shape.dtype);
+      return dtype == DType::float8_e4m3 || dtype == DType::float8_e5m2;
+    });
   }
 
   Regime regime(const RegimeFile& from, const std::string& at, const Shape& shape,
@@ -300,6 +352,8 @@ std::string listed(const std::set<std::string>& names) {
 }
 
 }  // namespace
+
+std::string_view name(CheckKind kind) { return kCheckNames.at(static_cast<std::size_t>(kind)); }
 
 Challenge read_challenge(const fs::path& folder) {
   const fs::path path = folder / "challenge.json";

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -34,13 +35,25 @@ struct Regime {
   std::vector<Generator> generators;  // one per input of the shape, in its order
 };
 
-enum class CheckKind { exact, close };
+enum class CheckKind { exact, close, rel_l2, cosine, row_bound, codes, versus_baseline };
+std::string_view name(CheckKind kind);
+
+// What a measure is taken of: every row, the last dimension, or the tensor as one.
+enum class Per { row, tensor };
 
 struct Check {
   CheckKind kind = CheckKind::close;
   double rtol = 0, atol = 0;
   double max_mismatched = 0;  // fraction of the elements
   bool signed_zero = false;
+  double limit = 0;  // of rel_l2, the error; of cosine, the least similarity
+  Per per = Per::row;
+  double quantile = 1;       // of rel_l2: the share of the rows that must be within the limit
+  double c = 0;              // of row_bound: error allowed as a share of the row's root mean square
+  double same = 0.99;        // of codes: the share that must be equal
+  std::uint32_t within = 1;  // of codes: steps that any may be off
+  double factor = 0;         // of versus_baseline: of the baseline's row error, ...
+  double floor = 0;          // ... or this relative L2 error, whichever is larger
 };
 
 enum class Overflow { infinity, saturate };

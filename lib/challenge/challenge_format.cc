@@ -150,12 +150,10 @@ Kind<GeneratorFile> generator_kind() {
 }
 
 // A field of CheckFile::check in the place of one of CheckFile itself.
-template <class V>
-Field<CheckFile> check_field(std::string name, V Check::*member, Kind<V> kind, std::string doc) {
-  const Field<Check> inner = optional(std::move(name), member, std::move(kind), std::move(doc));
+Field<CheckFile> check_field(const Field<Check>& inner) {
   return {inner.name,
           inner.doc,
-          false,
+          inner.required,
           false,
           inner.expected,
           [=](const JsonCursor& at, CheckFile& into) { inner.read(at, into.check); },
@@ -167,26 +165,64 @@ Field<CheckFile> check_field(std::string name, V Check::*member, Kind<V> kind, s
 
 Kind<CheckFile> check_kind() {
   using Table = FieldTable<CheckFile>;
+  const auto limit = number_kind(1e-18, 1);  // 0 would be another name for `exact`
   const auto dtype = optional("dtype", &CheckFile::dtype, dtype_kind(),
                               "only for shapes of this dtype; for all where absent");
   const auto fraction =
-      check_field("max_mismatched", &Check::max_mismatched, number_kind(0, 1),
-                  "fraction of the elements that may fail, NaN and infinity excepted");
+      check_field(optional("max_mismatched", &Check::max_mismatched, number_kind(0, 1),
+                           "fraction of the elements that may fail, NaN and infinity excepted"));
+  const auto rtol = check_field(optional("rtol", &Check::rtol, number_kind(0, 1),
+                                         "error allowed as a share of the expected value"));
+  const auto per = check_field(
+      optional("per", &Check::per, word_kind<Per>({{"row", Per::row}, {"tensor", Per::tensor}}),
+               "what is measured: every row, which is the last dimension, or the tensor as one"));
   Kind<CheckFile> kind = tagged_kind<CheckFile, CheckKind>(
-      "kind", &CheckFile::kind, "what makes an element right",
+      "kind", &CheckFile::kind, "what makes an output right",
       {{"exact", CheckKind::exact,
-        Table({check_field("signed_zero", &Check::signed_zero, boolean_kind(), "-0 and 0 differ"),
+        Table({check_field(
+                   optional("signed_zero", &Check::signed_zero, boolean_kind(), "-0 and 0 differ")),
                fraction, dtype})},
        {"close", CheckKind::close,
-        Table({check_field("rtol", &Check::rtol, number_kind(0, 1),
-                           "error allowed as a share of the expected value"),
-               check_field("atol", &Check::atol, number_kind(0, 0x1p120), "error allowed anywhere"),
-               fraction, dtype})}});
+        Table({rtol,
+               check_field(optional("atol", &Check::atol, number_kind(0, 0x1p120),
+                                    "error allowed anywhere")),
+               fraction, dtype})},
+       {"rel_l2", CheckKind::rel_l2,
+        Table({check_field(required("limit", &Check::limit, limit, "largest relative L2 error")),
+               per,
+               check_field(optional("quantile", &Check::quantile, number_kind(0.5, 1),
+                                    "share of the rows that must be within the limit")),
+               dtype})},
+       {"cosine", CheckKind::cosine,
+        Table({check_field(required("min", &Check::limit, limit, "least cosine similarity")), per,
+               dtype})},
+       {"row_bound", CheckKind::row_bound,
+        Table({rtol,
+               check_field(optional("c", &Check::c, number_kind(0, 1),
+                                    "error allowed as a share of the root mean square of the "
+                                    "row's expected values")),
+               dtype})},
+       {"codes", CheckKind::codes,
+        Table({check_field(optional("same", &Check::same, number_kind(0, 1),
+                                    "share of the elements that must be equal")),
+               check_field(optional("within", &Check::within, integer_kind<std::uint32_t>(0, 1000),
+                                    "steps of the type that any element may be off")),
+               dtype})},
+       {"versus_baseline", CheckKind::versus_baseline,
+        Table({check_field(required("factor", &Check::factor, number_kind(1, 1000),
+                                    "of the baseline's error: the largest relative L2 error of "
+                                    "a row")),
+               check_field(required("floor", &Check::floor, limit,
+                                    "relative L2 error that is right whatever the baseline's")),
+               dtype})}});
   kind.read = [read = kind.read](const JsonCursor& at) {
     CheckFile check = read(at);
     check.check.kind = check.kind;
     if (check.kind == CheckKind::close && check.check.rtol == 0 && check.check.atol == 0) {
       at.fail("neither \"rtol\" nor \"atol\" is above 0; use \"exact\" for equal values");
+    }
+    if (check.kind == CheckKind::row_bound && check.check.rtol == 0 && check.check.c == 0) {
+      at.fail("neither \"rtol\" nor \"c\" is above 0; use \"exact\" for equal values");
     }
     return check;
   };
@@ -221,8 +257,10 @@ FieldTable<OutputFile> output_table() {
                 word_kind<Overflow>(
                     {{"infinity", Overflow::infinity}, {"saturate", Overflow::saturate}}),
                 "what an expected value beyond the type's largest becomes"),
+       optional("tf32", &OutputFile::tf32, boolean_kind(),
+                "products may be computed in TF32: wider default checks of a float32 output"),
        optional("checks", &OutputFile::checks, list_kind(check_kind(), 0, 16),
-                "all must hold; exact for integers and bool where absent")});
+                "all must hold; those of the dtype where absent")});
 }
 
 FieldTable<TensorsFile> tensors_table() {

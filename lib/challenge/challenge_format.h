@@ -56,6 +56,7 @@ struct OutputFile {
   std::vector<DimFile> shape;
   std::optional<DType> expected_dtype;
   Overflow overflow = Overflow::infinity;
+  bool tf32 = false;
   std::vector<CheckFile> checks;
 };
 

@@ -1,147 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check/check.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
-#include <limits>
 
-#include "driver/kernels/philox.h"
 #include "error.h"
 
 namespace kjudge {
-
-// The rules of a comparison, which driver/kernels/ keeps as well and tests hold it to. Two sources
-// that share nothing but the generator of the poison: this one computes with frexp, ldexp and rint.
-//   1. expected is rounded to the output's type, nearest even, once from double. What overflows
-//      becomes infinity, NaN in e4m3, which has none, and the largest value in e2m1, which has
-//      neither; or, saturating, the largest value. NaN becomes that type's NaN; in e2m1, the
-//      largest value.
-//   2. Both are doubles from there on: exact for every type but 64-bit integers above 2^53, whose
-//      `exact` compares the integers when both sides have them.
-//   3. An infinity matches the same infinity, a NaN any NaN, neither anything else.
-//   4. exact: equal values, so -0 = 0 unless signed_zero. A bool is its byte: 2 is neither value.
-//   5. close: fabs(out - expected) <= atol + rtol * fabs(expected), each operation rounded, no
-//      fused multiply-add.
-//   6. Worst errors are over all elements finite on both sides, relative ones where expected is not
-//   0.
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-// A binary floating-point type: values of sign, exponent and mantissa bits.
-struct FloatType {
-  int mantissa_bits;
-  int least_exponent;  // of normal values
-  double largest;
-  bool has_infinity, has_nan;
-};
-
-FloatType float_type(DType dtype) {
-  switch (dtype) {
-    case DType::float32:
-      return {23, -126, 0x1.fffffep127, true, true};
-    case DType::float16:
-      return {10, -14, 65504, true, true};
-    case DType::bfloat16:
-      return {7, -126, 0x1.fep127, true, true};
-    case DType::float8_e5m2:
-      return {2, -14, 57344, true, true};
-    case DType::float8_e4m3:
-      return {3, -6, 448, false, true};
-    case DType::float4_e2m1:
-      return {1, 0, 6, false, false};
-    default:
-      return {52, -1022, std::numeric_limits<double>::max(), true, true};
-  }
-}
-
-double round_to_float(const FloatType& type, double value, Overflow overflow) {
-  const double largest = std::copysign(type.largest, value);
-  if (std::isnan(value)) return type.has_nan ? value : largest;
-  if (value == 0) return value;
-  double rounded = value;
-  if (std::isfinite(value)) {
-    int exponent = 0;
-    std::frexp(value, &exponent);  // |value| is in [2^(exponent - 1), 2^exponent)
-    const int unit = std::max(exponent - 1, type.least_exponent) - type.mantissa_bits;
-    // rint keeps the sign of zero; the rounding mode is nearest even.
-    rounded = std::ldexp(std::rint(std::ldexp(value, -unit)), unit);
-  }
-  if (std::fabs(rounded) <= type.largest) return rounded;
-  if (overflow == Overflow::saturate || !type.has_nan) return largest;
-  return type.has_infinity ? std::copysign(kInfinity, value) : kNaN;
-}
-
-double round_to_integer(DType dtype, double value) {
-  const bool is_signed = dtype != DType::uint8;
-  const int value_bits = bits(dtype) - (is_signed ? 1 : 0);
-  const double low = is_signed ? -std::ldexp(1, value_bits) : 0;
-  const double high = std::ldexp(1, value_bits) - 1;  // 2^63 for int64, as a double must
-  if (std::isnan(value)) return low;
-  return std::fmin(std::fmax(std::rint(value), low), high) + 0.0;  // integers have no -0
-}
-
-// A small float from its code: bit patterns, not arithmetic on them, decide what is special.
-double decode(const FloatType& type, int total_bits, std::uint32_t code) {
-  const int m = type.mantissa_bits;
-  const bool negative = (code >> (total_bits - 1) & 1) != 0;
-  const std::uint32_t mantissa = code & ((1u << m) - 1);
-  const std::uint32_t exponent = (code >> m) & ((1u << (total_bits - 1 - m)) - 1);
-  const std::uint32_t all_ones = (1u << (total_bits - 1 - m)) - 1;
-  double magnitude = 0;
-  if (exponent == all_ones && type.has_infinity) {
-    magnitude = mantissa == 0 ? kInfinity : kNaN;
-  } else if (exponent == all_ones && type.has_nan && mantissa == (1u << m) - 1) {
-    magnitude = kNaN;
-  } else if (exponent == 0) {
-    magnitude = std::ldexp(mantissa, type.least_exponent - m);
-  } else {
-    magnitude =
-        std::ldexp(mantissa + (1u << m), type.least_exponent - m + static_cast<int>(exponent) - 1);
-  }
-  return std::copysign(magnitude, negative ? -1 : 1);
-}
-
-template <class T>
-T load(std::span<const std::byte> bytes, std::uint64_t index) {
-  KJ_CHECK(index < bytes.size() / sizeof(T));
-  T value;
-  std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
-  return value;
-}
-
-bool holds_poison(const CompareParams& params, std::span<const std::byte> out,
-                  std::uint64_t index) {
-  const int element_bits = bits(static_cast<DType>(params.dtype));
-  const std::uint64_t first_bit = index * static_cast<unsigned>(element_bits);
-  for (std::uint64_t bit = first_bit; bit < first_bit + static_cast<unsigned>(element_bits);
-       ++bit) {
-    const auto stored = std::to_integer<unsigned>(out[bit / 8]);
-    if (((stored ^ poison_byte(params.poison_key, bit / 8)) >> (bit % 8) & 1) != 0) return false;
-  }
-  return true;
-}
-
-bool matches(const CompareParams& params, std::span<const std::byte> out_bytes,
-             std::span<const std::byte> expected_bytes, std::uint64_t index, double out,
-             double expected) {
-  if (!std::isfinite(out) || !std::isfinite(expected)) {
-    return out == expected || (std::isnan(out) && std::isnan(expected));
-  }
-  if (params.kind == compare_close) {
-    return std::fabs(out - expected) <= params.atol + params.rtol * std::fabs(expected);
-  }
-  constexpr auto kInt64 = static_cast<std::uint32_t>(DType::int64);
-  if (params.dtype == kInt64 && params.expected_dtype == kInt64) {
-    return load<std::int64_t>(out_bytes, index) == load<std::int64_t>(expected_bytes, index);
-  }
-  return out == expected &&
-         (params.signed_zero == 0 || std::signbit(out) == std::signbit(expected));
-}
+constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 62;  // that a result file holds
 
 // A value as a contestant would write it: 9 digits tell any two float32 apart.
 std::string number(double value, int digits = 9) {
@@ -150,50 +21,172 @@ std::string number(double value, int digits = 9) {
   return text.data();
 }
 
-}  // namespace
-
-double element_value(DType dtype, std::span<const std::byte> bytes, std::uint64_t index) {
-  switch (dtype) {
-    case DType::float64:
-      return load<double>(bytes, index);
-    case DType::float32:
-      return static_cast<double>(load<float>(bytes, index));
-    case DType::float16:
-    case DType::bfloat16:
-      return decode(float_type(dtype), 16, load<std::uint16_t>(bytes, index));
-    case DType::float8_e4m3:
-    case DType::float8_e5m2:
-      return decode(float_type(dtype), 8, load<std::uint8_t>(bytes, index));
-    case DType::float4_e2m1: {
-      const unsigned pair = load<std::uint8_t>(bytes, index / 2);
-      return decode(float_type(dtype), 4, pair >> (index % 2 * 4) & 15);  // low half first
-    }
-    case DType::int64:
-      return static_cast<double>(load<std::int64_t>(bytes, index));
-    case DType::int32:
-      return load<std::int32_t>(bytes, index);
-    case DType::int16:
-      return load<std::int16_t>(bytes, index);
-    case DType::int8:
-      return load<std::int8_t>(bytes, index);
-    case DType::uint8:
-    case DType::boolean:
-      return load<std::uint8_t>(bytes, index);
+CompareKind compare_kind(CheckKind kind) {
+  switch (kind) {
+    case CheckKind::exact:
+      return compare_exact;
+    case CheckKind::row_bound:
+      return compare_row_bound;
+    case CheckKind::codes:
+      return compare_codes;
+    default:
+      return compare_close;
   }
-  throw Error(Fault::bug, "no such dtype");
 }
 
-double round_to(DType dtype, double value, Overflow overflow) {
-  if (dtype == DType::boolean) return value != 0;
-  if (!is_floating(dtype)) return round_to_integer(dtype, value);
-  return round_to_float(float_type(dtype), value, overflow);
+double smallest_normal(DType dtype) {
+  switch (dtype) {
+    case DType::float64:
+      return 0x1p-1022;
+    case DType::float32:
+    case DType::bfloat16:
+      return 0x1p-126;
+    case DType::float16:
+    case DType::float8_e5m2:
+      return 0x1p-14;
+    case DType::float8_e4m3:
+      return 0x1p-6;
+    case DType::float4_e2m1:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+std::vector<std::int64_t> position(const std::vector<std::int64_t>& dims, std::uint64_t index) {
+  std::vector<std::int64_t> position(dims.size());
+  for (std::size_t i = dims.size(); i-- > 0;) {
+    const auto dim = static_cast<std::uint64_t>(dims[i]);
+    position[i] = static_cast<std::int64_t>(index % dim);
+    index /= dim;
+  }
+  return position;
+}
+
+std::string bracketed(const std::vector<std::int64_t>& position) {
+  std::string text;
+  for (std::int64_t index : position) text += cat(text.empty() ? "" : ", ", index);
+  return cat("[", text, "]");
+}
+
+// The share must hold, rounded up: of 3 elements 0.99 is 3. The product may be an ulp above the
+// whole number that it should be, as 100 * 0.55 is.
+std::uint64_t allowed_beyond(double share, std::uint64_t count) {
+  const double needed = std::ceil(share * static_cast<double>(count) * (1 - 0x1p-40));
+  return count - std::min(count, static_cast<std::uint64_t>(needed));
+}
+
+std::string values_text(const CheckFailure& failure) {
+  std::string got = number(failure.out), wanted = number(failure.expected);
+  if (got == wanted && failure.out != failure.expected) {
+    got = number(failure.out, 17);
+    wanted = number(failure.expected, 17);
+  }
+  return cat("got ", got, ", expected ", wanted);
+}
+
+std::string elements_text(const CheckFailure& failure, const Check& check) {
+  std::string text = cat(failure.mismatched, " of ", failure.elements,
+                         failure.elements == 1 ? " element" : " elements",
+                         failure.mismatched == 1 ? " differs" : " differ", "; first at ",
+                         bracketed(failure.first_position), ": ", values_text(failure));
+  if (check.kind == CheckKind::row_bound) {
+    return text + cat(" (allowed ", number(check.c), "*rms of the row + ", number(check.rtol),
+                      "*|expected|)");
+  }
+  if (check.kind != CheckKind::close) return text;
+  text += cat(" (allowed ", number(check.atol), " + ", number(check.rtol), "*|expected|");
+  if (check.max_mismatched > 0) {
+    text += cat(" for all but ", number(100 * check.max_mismatched), " % of the elements");
+  }
+  return text + ")";
+}
+
+std::string codes_text(const CheckFailure& failure, const Check& check) {
+  const std::uint64_t far = failure.codes->beyond - failure.nonfinite;
+  std::string text =
+      cat(failure.mismatched, " of ", failure.elements, failure.elements == 1 ? " code" : " codes",
+          failure.mismatched == 1 ? " differs" : " differ", " (",
+          allowed_beyond(check.same, failure.elements), " may, by ", check.within,
+          check.within == 1 ? " step" : " steps", ")");
+  if (far > 0) {
+    text += cat("; ", far, far == 1 ? " is" : " are", " further off, up to ",
+                failure.codes->worst_steps, " steps");
+  }
+  return text + cat(failure.codes->beyond > 0 ? "; first of the worst at " : "; first at ",
+                    bracketed(failure.first_position), ": ", values_text(failure));
+}
+
+// "relative L2 error 0.01, allowed 1e-05"
+std::string measure_text(const RowFailure& rows, CheckKind kind) {
+  if (std::isinf(rows.worst)) return "not 0 where all that is expected is 0";
+  if (kind == CheckKind::cosine) {
+    return cat("cosine similarity ", number(1 - rows.worst), ", at least ", number(rows.limit),
+               " is needed");
+  }
+  std::string text =
+      cat("relative L2 error ", number(rows.worst, 3), ", allowed ", number(rows.limit));
+  if (rows.baseline) text += cat(" where the baseline has ", number(*rows.baseline, 3));
+  return text;
+}
+
+std::string rows_text(const CheckFailure& failure, const Check& check) {
+  const RowFailure& rows = *failure.rows;
+  std::string text;
+  if (check.per == Per::row) {
+    text = cat(rows.failed, " of ", rows.rows, rows.rows == 1 ? " row" : " rows",
+               rows.failed == 1 ? " is wrong" : " are wrong");
+    if (check.quantile < 1) {
+      text += cat(" (", allowed_beyond(check.quantile, rows.rows), " may be)");
+    }
+    text += "; worst row: ";
+  }
+  text += measure_text(rows, check.kind);
+  text += cat("; largest error of the ", check.per == Per::row ? "first of them" : "tensor", " at ",
+              bracketed(failure.first_position), ": ", values_text(failure));
+  return text;
+}
+
+}  // namespace
+
+bool measures_rows(CheckKind kind) {
+  return kind == CheckKind::rel_l2 || kind == CheckKind::cosine ||
+         kind == CheckKind::versus_baseline;
+}
+
+bool needs_sums(CheckKind kind) { return measures_rows(kind) || kind == CheckKind::row_bound; }
+
+std::uint64_t row_size(const OutputSpec& output, const Check& check) {
+  const auto& dims = output.tensor.dims;
+  if (check.per == Per::tensor) return static_cast<std::uint64_t>(element_count(dims));
+  return dims.empty() ? 1 : static_cast<std::uint64_t>(dims.back());
+}
+
+SumParams sum_params(const OutputSpec& output) {
+  SumParams params{};
+  params.dtype = static_cast<std::uint32_t>(output.tensor.dtype);
+  params.expected_dtype = static_cast<std::uint32_t>(output.expected_dtype);
+  params.saturate = output.overflow == Overflow::saturate;
+  return params;
+}
+
+JudgeRowsParams judge_rows_params(const OutputSpec& output, const Check& check) {
+  JudgeRowsParams params{};
+  params.kind = check.kind == CheckKind::cosine ? row_cosine : row_rel_l2;
+  params.limit = check.limit;
+  params.tiny = smallest_normal(output.tensor.dtype);
+  params.row_size = row_size(output, check);
+  return params;
 }
 
 CompareParams compare_params(const OutputSpec& output, const Check& check) {
   CompareParams params{};
-  params.kind = check.kind == CheckKind::exact ? compare_exact : compare_close;
+  params.kind = compare_kind(check.kind);
   params.rtol = check.rtol;
-  params.atol = check.atol;
+  params.atol = check.kind == CheckKind::row_bound ? check.c : check.atol;
+  params.within = check.within;
+  params.row_size = row_size(output, check);
+  params.tiny = smallest_normal(output.tensor.dtype);
   params.signed_zero = check.signed_zero;
   params.dtype = static_cast<std::uint32_t>(output.tensor.dtype);
   params.expected_dtype = static_cast<std::uint32_t>(output.expected_dtype);
@@ -201,62 +194,66 @@ CompareParams compare_params(const OutputSpec& output, const Check& check) {
   return params;
 }
 
-CompareReport compare_on_host(const CompareParams& params, std::span<const std::byte> out,
-                              std::span<const std::byte> expected) {
-  const auto dtype = static_cast<DType>(params.dtype);
-  const auto expected_dtype = static_cast<DType>(params.expected_dtype);
-  const Overflow overflow = params.saturate != 0 ? Overflow::saturate : Overflow::infinity;
-  CompareReport report{};
-  report.first_index = std::numeric_limits<std::uint64_t>::max();
-  double worst_abs = 0, worst_rel = 0;
-  for (std::uint64_t i = 0; i < params.count; ++i) {
-    const double got = element_value(dtype, out, i);
-    const double wanted = round_to(dtype, element_value(expected_dtype, expected, i), overflow);
-    const bool finite = std::isfinite(got) && std::isfinite(wanted);
-    if (finite) {
-      const double error = std::fabs(got - wanted);
-      worst_abs = std::fmax(worst_abs, error);
-      if (wanted != 0) worst_rel = std::fmax(worst_rel, error / std::fabs(wanted));
-    }
-    if (matches(params, out, expected, i, got, wanted)) continue;
-    ++report.mismatched;
-    report.first_index = std::min(report.first_index, i);
-    if (!finite) ++report.nonfinite;
-    if (holds_poison(params, out, i)) ++report.still_poisoned;
-  }
-  report.worst_abs_bits = std::bit_cast<std::uint64_t>(worst_abs);
-  report.worst_rel_bits = std::bit_cast<std::uint64_t>(worst_rel);
-  return report;
-}
-
 std::optional<CheckFailure> judge(const OutputSpec& output, const Check& check,
                                   const CompareReport& report, std::uint64_t elements) {
   KJ_CHECK(report.mismatched <= elements);
   KJ_CHECK(report.nonfinite <= report.mismatched && report.still_poisoned <= report.mismatched);
   // No fraction covers a NaN or an infinity that is not where expected has one.
-  const double allowed = std::floor(check.max_mismatched * static_cast<double>(elements));
-  if (report.nonfinite == 0 && static_cast<double>(report.mismatched) <= allowed) {
+  const bool codes = check.kind == CheckKind::codes;
+  const double allowed = codes ? static_cast<double>(allowed_beyond(check.same, elements))
+                               : std::floor(check.max_mismatched * static_cast<double>(elements));
+  if (report.nonfinite == 0 && report.beyond == 0 &&
+      static_cast<double>(report.mismatched) <= allowed) {
     return std::nullopt;
   }
   KJ_CHECK(report.first_index < elements);
   CheckFailure failure;
   failure.output = output.tensor.name;
-  failure.check = check.kind == CheckKind::exact ? "exact" : "close";
+  failure.check = name(check.kind);
   failure.elements = elements;
-  failure.mismatched = report.mismatched;
-  failure.first_index = report.first_index;
-  failure.nonfinite = report.nonfinite;
-  failure.unwritten = report.still_poisoned;
-  failure.worst_abs = std::bit_cast<double>(report.worst_abs_bits);
-  failure.worst_rel = std::bit_cast<double>(report.worst_rel_bits);
-  std::uint64_t rest = report.first_index;
-  failure.first_position.resize(output.tensor.dims.size());
-  for (std::size_t i = output.tensor.dims.size(); i-- > 0;) {
-    const auto dim = static_cast<std::uint64_t>(output.tensor.dims[i]);
-    failure.first_position[i] = static_cast<std::int64_t>(rest % dim);
-    rest /= dim;
-  }
+  if (codes) failure.codes = {report.beyond, std::min(report.worst_steps, kMostSteps)};
+  explain(output, report, report.beyond > 0 ? report.first_beyond : report.first_index, failure);
   return failure;
+}
+
+double baseline_error(std::vector<double> row_errors) {
+  if (row_errors.empty()) return 0;
+  const std::uint64_t count = row_errors.size();
+  const auto place =
+      row_errors.begin() + static_cast<std::ptrdiff_t>(count - allowed_beyond(0.999, count) - 1);
+  std::nth_element(row_errors.begin(), place, row_errors.end());
+  return *place;
+}
+
+double versus_baseline_limit(const Check& check, double baseline_error) {
+  return std::max(check.factor * baseline_error, check.floor);
+}
+
+std::optional<CheckFailure> judge_rows(const OutputSpec& output, const Check& check,
+                                       const JudgeRowsParams& params, const RowReport& report) {
+  KJ_CHECK(report.failed <= params.rows);
+  if (report.stray == 0 && report.failed <= allowed_beyond(check.quantile, params.rows)) {
+    return std::nullopt;
+  }
+  KJ_CHECK(report.first_row < params.rows);
+  CheckFailure failure;
+  failure.output = output.tensor.name;
+  failure.check = name(check.kind);
+  failure.elements = params.rows * params.row_size;
+  failure.rows = {params.rows, report.failed, report.first_row,
+                  std::bit_cast<double>(report.worst_bits), params.limit};
+  return failure;
+}
+
+void explain(const OutputSpec& output, const CompareReport& all, std::uint64_t worst_index,
+             CheckFailure& failure) {
+  failure.mismatched = all.mismatched;
+  failure.nonfinite = all.nonfinite;
+  failure.unwritten = all.still_poisoned;
+  failure.worst_abs = std::bit_cast<double>(all.worst_abs_bits);
+  failure.worst_rel = std::bit_cast<double>(all.worst_rel_bits);
+  failure.first_index = worst_index;
+  failure.first_position = position(output.tensor.dims, worst_index);
 }
 
 std::string describe(const CheckFailure& failure, const Check& check) {
@@ -264,25 +261,12 @@ std::string describe(const CheckFailure& failure, const Check& check) {
     return cat("input ", failure.output,
                ": changed during the replay; inputs are read-only, write to the outputs only");
   }
-  std::string position;
-  for (std::int64_t index : failure.first_position) {
-    position += cat(position.empty() ? "" : ", ", index);
-  }
-  std::string got = number(failure.out), wanted = number(failure.expected);
-  if (got == wanted && failure.out != failure.expected) {
-    got = number(failure.out, 17);
-    wanted = number(failure.expected, 17);
-  }
-  std::string text = cat("output ", failure.output, ": ", failure.mismatched, " of ",
-                         failure.elements, failure.elements == 1 ? " element" : " elements",
-                         failure.mismatched == 1 ? " differs" : " differ", "; first at [", position,
-                         "]: got ", got, ", expected ", wanted);
-  if (failure.check == "close") {
-    text += cat(" (allowed ", number(check.atol), " + ", number(check.rtol), "*|expected|");
-    if (check.max_mismatched > 0) {
-      text += cat(" for all but ", number(100 * check.max_mismatched), " % of the elements");
-    }
-    text += cat("); worst error ", number(failure.worst_abs, 3));
+  std::string text = cat("output ", failure.output, ": ",
+                         failure.rows    ? rows_text(failure, check)
+                         : failure.codes ? codes_text(failure, check)
+                                         : elements_text(failure, check));
+  if (check.kind != CheckKind::exact) {
+    text += cat("; worst error ", number(failure.worst_abs, 3));
     if (failure.worst_rel > 0) text += cat(", relative ", number(failure.worst_rel, 3));
   }
   if (failure.nonfinite > 0) {

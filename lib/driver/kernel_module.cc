@@ -36,6 +36,10 @@ KernelModule::KernelModule(const Driver& driver) : driver_(driver) {
     get(&fill_, "kjudge_fill");
     get(&fill_structured_, "kjudge_fill_structured");
     get(&compare_, "kjudge_compare");
+    get(&sum_parts_, "kjudge_sum_parts");
+    get(&join_parts_, "kjudge_join_parts");
+    get(&judge_rows_, "kjudge_judge_rows");
+    get(&bound_rows_, "kjudge_bound_rows");
     get(&digest_, "kjudge_digest");
     get(&evict_, "kjudge_evict");
     get(&scrub_, "kjudge_scrub");
@@ -76,9 +80,37 @@ void KernelModule::fill(CUstream stream, const FillParams& params) const {
          blocks_for(params.count, multiprocessors_, driver_.kind), kThreads, 0, stream, &params);
 }
 
+unsigned KernelModule::row_blocks(std::uint64_t rows, std::uint64_t row_size) const {
+  const bool host = driver_.kind == DriverKind::host;
+  const std::uint64_t items = host ? rows * row_size : rows * parts_per_row(row_size) * 32 * 4;
+  return blocks_for(items, multiprocessors_, driver_.kind);
+}
+
 void KernelModule::compare(CUstream stream, const CompareParams& params) const {
   if (params.count == 0) return;
-  launch(compare_, blocks_for(params.count, multiprocessors_, driver_.kind), kThreads, 0, stream,
+  if (params.kind == compare_row_bound) {
+    launch(bound_rows_, row_blocks(params.count / params.row_size, params.row_size), kThreads, 0,
+           stream, &params);
+  } else {
+    launch(compare_, blocks_for(params.count, multiprocessors_, driver_.kind), kThreads, 0, stream,
+           &params);
+  }
+}
+
+void KernelModule::sum_rows(CUstream stream, SumParams params, std::uint64_t sums) const {
+  if (params.count == 0) return;
+  const std::uint64_t rows = params.count / params.row_size;
+  const std::uint64_t per_row = parts_per_row(params.row_size);
+  if (per_row == 1) params.parts = sums;
+  launch(sum_parts_, row_blocks(rows, params.row_size), kThreads, 0, stream, &params);
+  if (per_row == 1) return;
+  const JoinParams join{params.parts, sums, rows, per_row};
+  launch(join_parts_, row_blocks(rows, per_row), kThreads, 0, stream, &join);
+}
+
+void KernelModule::judge_rows(CUstream stream, const JudgeRowsParams& params) const {
+  if (params.rows == 0) return;
+  launch(judge_rows_, blocks_for(params.rows, multiprocessors_, driver_.kind), kThreads, 0, stream,
          &params);
 }
 

@@ -21,6 +21,10 @@ class KernelModule {
   // Of any FillKind.
   void fill(CUstream stream, const FillParams& params) const;
   void compare(CUstream stream, const CompareParams& params) const;
+  // Sums of rows at `sums`, RowSums[rows]; params.parts has room for the parts of rows that have
+  // several.
+  void sum_rows(CUstream stream, SumParams params, std::uint64_t sums) const;
+  void judge_rows(CUstream stream, const JudgeRowsParams& params) const;
   void digest(CUstream stream, const DigestParams& params) const;
   void evict(CUstream stream, const EvictParams& params) const;
   // Fills the shared memory of every multiprocessor with `value`.
@@ -36,11 +40,15 @@ class KernelModule {
   void launch(CUfunction function, unsigned blocks, unsigned threads, unsigned shared_bytes,
               CUstream stream, const void* params) const;
 
+  // Blocks for a warp per part of `rows` rows; on the host driver, for their elements.
+  unsigned row_blocks(std::uint64_t rows, std::uint64_t row_size) const;
+
   const Driver& driver_;
   CUmodule module_ = nullptr;
   unsigned multiprocessors_ = 1;
   unsigned shared_bytes_ = 0;
-  CUfunction fill_ = nullptr, fill_structured_ = nullptr, compare_ = nullptr, digest_ = nullptr,
+  CUfunction fill_ = nullptr, fill_structured_ = nullptr, compare_ = nullptr, sum_parts_ = nullptr,
+             join_parts_ = nullptr, judge_rows_ = nullptr, bound_rows_ = nullptr, digest_ = nullptr,
              evict_ = nullptr, scrub_ = nullptr, block_ = nullptr, stamp_ = nullptr,
              calibrate_ = nullptr, empty_ = nullptr;
 };

@@ -45,8 +45,17 @@ std::string failure_text(const CheckFailure& failure) {
   std::string text = cat("output ", failure.output, ", check ", failure.check, ", regime ",
                          failure.regime, ", round ", failure.round, ", pair ", failure.pair, ": ",
                          failure.mismatched, " of ", failure.elements, " elements");
-  text += formatted("; first at [%s]: got %.9g, expected %.9g", position.c_str(), failure.out,
-                    failure.expected);
+  if (failure.rows) {
+    text += cat("; ", failure.rows->failed, " of ", failure.rows->rows, " rows");
+    text += formatted(", worst %.3g, limit %.9g", failure.rows->worst, failure.rows->limit);
+  }
+  if (failure.codes) {
+    text += cat("; ", failure.codes->beyond, " beyond the steps allowed, worst ",
+                failure.codes->worst_steps);
+  }
+  text += formatted("; %s at [%s]: got %.9g, expected %.9g",
+                    failure.rows ? "largest error of the first" : "first", position.c_str(),
+                    failure.out, failure.expected);
   text +=
       formatted("; worst absolute error %.3g, relative %.3g", failure.worst_abs, failure.worst_rel);
   if (failure.nonfinite > 0)

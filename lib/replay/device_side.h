@@ -26,4 +26,15 @@ struct DeviceSide {
   Stream stream;
 };
 
+struct DeviceBuffer {
+  DeviceMemory memory;
+  Mapping mapping;
+};
+inline DeviceBuffer make_buffer(const DeviceSide& side, std::uint64_t size, Access access) {
+  DeviceBuffer buffer;
+  buffer.memory = DeviceMemory::create(side.driver, side.number, size);
+  buffer.mapping = Mapping(side.driver, side.number, buffer.memory, access);
+  return buffer;
+}
+
 }  // namespace kjudge

@@ -67,11 +67,12 @@ class Measurement {
   };
   void check_outputs(Worker& worker, const Place& place, std::uint64_t poison);
   void check_inputs(const Place& place);
+  void check_baseline(const Workers& workers, const Place& place);
   void wrong(const Place& place, CheckFailure failure, const std::string& message);
   void distrust(std::size_t shape, const std::string& cause);
 
-  void self_check(Worker& worker, std::size_t shape);
-  void check_hidden(Worker& submission, Worker& baseline, std::size_t shape);
+  void self_check(const Workers& workers, ArmName arm, std::size_t shape);
+  void check_hidden(const Workers& workers, std::size_t shape);
   void prove_expected(Worker& baseline, const Place& place);
   void fix_replays(Worker& baseline, std::size_t shape);
 

@@ -8,7 +8,8 @@
 //    their bundles.
 // 2. Checking, before anything is timed: a worker of each arm replays every shape on the capture's
 //    made-up inputs, which must give the capture's outputs; the submission then replays every test
-//    and shape on hidden inputs of every regime. The baseline's length fixes m.
+//    and shape on hidden inputs of every regime, the baseline before it where a check holds it to
+//    what the baseline does. The baseline's length fixes m.
 // 3. Rounds of fresh workers. One pair: fresh inputs, expected outputs, both arms in a drawn order,
 //    then every output against the expected ones. Short shapes do this m times.
 // 4. The four clocks of all replays are held against each other.

@@ -15,7 +15,8 @@ constexpr int kCalibrationReplays = 3;  // of the baseline, to fix m
 
 // The rebuilt graph must do what the captured one did. Other bits with right values are what
 // atomics give; other values mean that something the graph needs is not in it.
-void Measurement::self_check(Worker& worker, std::size_t shape) {
+void Measurement::self_check(const Workers& workers, ArmName arm, std::size_t shape) {
+  Worker& worker = *workers[arm_index(arm)];
   const BoundBundle& bound = side_->arm(worker.arm_name());
   const CapturedShape& captured = bound.bundle().shapes[bound.shapes[shape]];
   const std::uint64_t seed = bound.bundle().provenance.seed;
@@ -35,7 +36,10 @@ void Measurement::self_check(Worker& worker, std::size_t shape) {
       }
     }
     differs = true;
-    if (!expected) expect(shape);
+    if (!expected) {
+      expect(shape);
+      if (arm == ArmName::submission) check_baseline(workers, {shape});
+    }
     expected = true;
     check_outputs(worker, {shape}, replayed.poison);
   }
@@ -54,6 +58,13 @@ void Measurement::self_check(Worker& worker, std::size_t shape) {
   }
 }
 
+// Where the submission is held to what the baseline does on the same inputs, it must have done it.
+void Measurement::check_baseline(const Workers& workers, const Place& place) {
+  if (!compares_arms(*shapes_[place.shape])) return;
+  Worker& baseline = *workers[arm_index(ArmName::baseline)];
+  check_outputs(baseline, place, replay(baseline, place.shape, ReplayCache::as_is).poison);
+}
+
 // Called after the submission's outputs were wrong, on the same inputs: a baseline that is wrong
 // there too tells of a reference that is, which is nobody's fault but the challenge's.
 void Measurement::prove_expected(Worker& baseline, const Place& place) {
@@ -61,12 +72,15 @@ void Measurement::prove_expected(Worker& baseline, const Place& place) {
   check_outputs(baseline, place, replay(baseline, place.shape, ReplayCache::as_is).poison);
 }
 
-void Measurement::check_hidden(Worker& submission, Worker& baseline, std::size_t shape) {
+void Measurement::check_hidden(const Workers& workers, std::size_t shape) {
+  Worker& submission = *workers[arm_index(ArmName::submission)];
+  Worker& baseline = *workers[arm_index(ArmName::baseline)];
   for (std::size_t regime = 0; regime < shapes_[shape]->regimes.size(); ++regime) {
     for (int i = 0; i < (shapes_[shape]->timed ? 1 : kTestReplays); ++i) {
       if (facts_[shape].verdict != Verdict::accepted) return;
       fill_hidden(shape, regime);
       expect(shape);
+      check_baseline(workers, {shape, regime});
       const Replay replayed = replay(submission, shape, ReplayCache::as_is);
       check_outputs(submission, {shape, regime}, replayed.poison);
       prove_expected(baseline, {shape, regime});
@@ -90,15 +104,14 @@ void Measurement::check_first() {
     Workers workers = start_workers({});
     for (const auto& worker : workers) worker->calibrate(draw_.next());
     Worker& baseline = *workers[arm_index(ArmName::baseline)];
-    Worker& submission = *workers[arm_index(ArmName::submission)];
     for (std::size_t s = 0; s < shapes_.size(); ++s) {
       say("checking", s);
       reached_[s] = true;
-      self_check(submission, s);
+      self_check(workers, ArmName::submission, s);
       prove_expected(baseline, {s});
-      check_hidden(submission, baseline, s);
+      check_hidden(workers, s);
       if (!shapes_[s]->timed || facts_[s].verdict != Verdict::accepted) continue;
-      self_check(baseline, s);
+      self_check(workers, ArmName::baseline, s);
       fix_replays(baseline, s);
     }
   });

@@ -11,7 +11,6 @@
 namespace kjudge {
 namespace {
 
-constexpr std::uint64_t kMaxReports = 1024;  // outputs x checks of one shape
 constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20;
 
 std::uint64_t round_up(std::uint64_t size, std::uint64_t to) { return (size + to - 1) / to * to; }
@@ -110,13 +109,6 @@ SupervisorDevice::SupervisorDevice(const Driver& driver, int device, bool allow_
   if (driver.kind == DriverKind::cuda) nvml_.emplace(gpu_uuid(driver, device));
 }
 
-SupervisorDevice::Buffer SupervisorDevice::make_buffer(std::uint64_t size, Access access) {
-  Buffer buffer;
-  buffer.memory = DeviceMemory::create(driver_, side_.number, size);
-  buffer.mapping = Mapping(driver_, side_.number, buffer.memory, access);
-  return buffer;
-}
-
 void SupervisorDevice::make_inputs(std::vector<const Shape*> shapes) {
   shapes_ = std::move(shapes);
   expected_before_.assign(shapes_.size(), false);
@@ -124,7 +116,7 @@ void SupervisorDevice::make_inputs(std::vector<const Shape*> shapes) {
     std::vector<Input> inputs;
     for (const InputSpec& input : shape->inputs) {
       const auto size = static_cast<std::uint64_t>(size_bytes(input.tensor));
-      inputs.push_back({make_buffer(size, Access::read_write), size, 0});
+      inputs.push_back({make_buffer(side_, size, Access::read_write), size, 0});
     }
     inputs_.push_back(std::move(inputs));
   }
@@ -183,7 +175,7 @@ void SupervisorDevice::rebuild_reference(const BoundBundle& reference) {
 void SupervisorDevice::start_reference(const Challenge& challenge, Channel::Idle idle) {
   std::vector<ChallengePython::SharedShape> shared;
   for (std::size_t s = 0; s < shapes_.size(); ++s) {
-    std::vector<Buffer>& expected = expected_.emplace_back();
+    std::vector<DeviceBuffer>& expected = expected_.emplace_back();
     ChallengePython::SharedShape& shape = shared.emplace_back();
     shape.shape = shapes_[s];
     for (const Input& input : inputs_[s]) shape.tensors.push_back(&input.buffer.memory);
@@ -191,9 +183,9 @@ void SupervisorDevice::start_reference(const Challenge& challenge, Channel::Idle
       TensorSpec tensor = output.tensor;
       tensor.dtype = output.expected_dtype;
       const auto size = static_cast<std::uint64_t>(size_bytes(tensor));
-      expected.push_back(make_buffer(std::max<std::uint64_t>(size, 1), Access::read_write));
+      expected.push_back(make_buffer(side_, std::max<std::uint64_t>(size, 1), Access::read_write));
     }
-    for (const Buffer& buffer : expected) shape.tensors.push_back(&buffer.memory);
+    for (const DeviceBuffer& buffer : expected) shape.tensors.push_back(&buffer.memory);
   }
   python_ = std::make_unique<ChallengePython>(
       driver_, side_.number, challenge, ChallengePython::File::reference, shared, std::move(idle));
@@ -224,15 +216,15 @@ void SupervisorDevice::make_buffers() {
     side_.stream.synchronize();
   }
   // In device memory: a GPU's atomics on host memory took 100 ms for a digest of 256 MB.
-  sums_ = make_buffer(1, Access::read_write);
-  reports_ = make_buffer(kMaxReports * sizeof(CompareReport), Access::read_write);
+  sums_ = make_buffer(side_, 1, Access::read_write);
+  checks_.emplace(side_, shapes_);
   std::uint64_t most = 1;
   for (const ArmSide& arm : arms_) {
     for (const std::size_t shape : arm.bundle.shapes) {
       most = std::max(most, arm.bundle.tensors[shape].transfer_bytes);
     }
   }
-  for (Buffer& transfer : transfers_) transfer = make_buffer(most, Access::read_write);
+  for (DeviceBuffer& transfer : transfers_) transfer = make_buffer(side_, most, Access::read_write);
 }
 
 std::vector<std::uint64_t> SupervisorDevice::digests(std::size_t shape) {
@@ -257,6 +249,7 @@ void SupervisorDevice::fill(std::size_t shape, std::size_t regime, const KeyOf& 
   const auto& specs = shapes_[shape]->inputs;
   const auto& generators = shapes_[shape]->regimes[regime].generators;
   KJ_CHECK(generators.size() == specs.size());
+  checks_->new_inputs();
   for (const std::size_t i : fill_order(generators)) {
     const Generator& generator = generators[i];
     FillParams params = fill_params(generator, specs[i].tensor);
@@ -332,71 +325,24 @@ std::optional<std::string> SupervisorDevice::changed_input(std::size_t shape) {
 }
 
 void SupervisorDevice::wipe(std::size_t slot) {
-  const Buffer& transfer = transfers_[slot];
+  const DeviceBuffer& transfer = transfers_[slot];
   KJ_DRIVER(driver_, cuMemsetD8Async(transfer.mapping.address(), 0, transfer.memory.size(),
                                      side_.stream.get()));
   side_.stream.synchronize();
 }
 
-double SupervisorDevice::element(DType dtype, std::uint64_t address, std::uint64_t index) {
-  const auto width = static_cast<std::uint64_t>(bits(dtype));
-  std::array<std::byte, 8> bytes{};
-  const std::uint64_t size = std::max<std::uint64_t>(width / 8, 1);
-  KJ_DRIVER(driver_, cuMemcpyDtoH(bytes.data(), address + index * width / 8, size));
-  return element_value(dtype, std::span(bytes).first(size), width < 8 ? index % (8 / width) : 0);
-}
-
-std::optional<SupervisorDevice::Failure> SupervisorDevice::check(std::size_t shape,
-                                                                 ArmName arm_name, std::size_t slot,
-                                                                 std::uint64_t poison) {
+std::optional<DeviceChecks::Failure> SupervisorDevice::check(std::size_t shape, ArmName arm_name,
+                                                             std::size_t slot,
+                                                             std::uint64_t poison) {
   const BoundBundle& bound = arm(arm_name);
-  const auto& outputs = shapes_[shape]->outputs;
-  const auto& places = bound.tensors[bound.shapes[shape]].written;
-
-  struct Running {
-    const OutputSpec& output;
-    const Check& check;
-    CompareParams params;
-  };
-  std::vector<Running> running;
-  for (std::size_t o = 0; o < outputs.size(); ++o) {
+  const auto& written = bound.tensors[bound.shapes[shape]].written;
+  std::vector<DeviceChecks::Place> places;
+  for (std::size_t o = 0; o < shapes_[shape]->outputs.size(); ++o) {
     const std::size_t place = bound.outputs[shape][o];
-    for (const Check& check : outputs[o].checks) {
-      CompareParams params = compare_params(outputs[o], check);
-      params.out = transfers_[slot].mapping.address() + places[place].offset;
-      params.expected = expected_address(shape, o);
-      params.count = static_cast<std::uint64_t>(element_count(outputs[o].tensor.dims));
-      params.poison_key = poison_key(poison, place);
-      running.push_back({outputs[o], check, params});
-    }
+    places.push_back({transfers_[slot].mapping.address() + written[place].offset,
+                      expected_address(shape, o), poison_key(poison, place)});
   }
-  KJ_CHECK(running.size() <= kMaxReports);
-
-  std::vector<CompareReport> reports(running.size(),
-                                     CompareReport{0, ~std::uint64_t{0}, 0, 0, 0, 0});
-  const std::size_t bytes = reports.size() * sizeof(CompareReport);
-  const std::uint64_t reports_address = reports_.mapping.address();
-  KJ_DRIVER(driver_, cuMemcpyHtoD(reports_address, reports.data(), bytes));
-  for (std::size_t i = 0; i < running.size(); ++i) {
-    running[i].params.report = reports_address + i * sizeof(CompareReport);
-    side_.kernels.compare(side_.stream.get(), running[i].params);
-  }
-  side_.stream.synchronize();
-  KJ_DRIVER(driver_, cuMemcpyDtoH(reports.data(), reports_address, bytes));
-
-  for (std::size_t i = 0; i < running.size(); ++i) {
-    auto failure = judge(running[i].output, running[i].check, reports[i], running[i].params.count);
-    if (!failure) continue;
-    if (reports[i].first_index < running[i].params.count) {
-      failure->out =
-          element(running[i].output.tensor.dtype, running[i].params.out, reports[i].first_index);
-      failure->expected = element(running[i].output.expected_dtype, running[i].params.expected,
-                                  reports[i].first_index);
-    }
-    std::string message = describe(*failure, running[i].check);
-    return Failure{std::move(*failure), std::move(message)};
-  }
-  return std::nullopt;
+  return checks_->check(*shapes_[shape], arm_name, places);
 }
 
 std::vector<std::uint64_t> SupervisorDevice::output_hashes(std::size_t shape, ArmName arm_name,

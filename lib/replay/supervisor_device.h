@@ -13,9 +13,9 @@
 
 #include "bundle/bundle.h"
 #include "challenge/challenge.h"
-#include "check/check.h"
 #include "driver/nvml.h"
 #include "replay/challenge_python.h"
+#include "replay/device_checks.h"
 #include "replay/device_side.h"
 #include "replay/evaluation.h"
 #include "replay/rebuild.h"
@@ -82,12 +82,8 @@ class SupervisorDevice {
 
   // Outputs in a transfer buffer, against the expected ones. `poison` is what the replay began
   // with.
-  struct Failure {
-    CheckFailure facts;
-    std::string message;
-  };
-  std::optional<Failure> check(std::size_t shape, ArmName arm, std::size_t slot,
-                               std::uint64_t poison);
+  std::optional<DeviceChecks::Failure> check(std::size_t shape, ArmName arm, std::size_t slot,
+                                             std::uint64_t poison);
   // XXH3-64 of each output's bytes, in the order of the bundle's tensors.
   std::vector<std::uint64_t> output_hashes(std::size_t shape, ArmName arm, std::size_t slot);
 
@@ -99,12 +95,8 @@ class SupervisorDevice {
   GpuReading gpu_reading() const { return nvml_ ? nvml_->read() : GpuReading{}; }
 
  private:
-  struct Buffer {
-    DeviceMemory memory;
-    Mapping mapping;
-  };
   struct Input {
-    Buffer buffer;
+    DeviceBuffer buffer;
     std::uint64_t size_bytes = 0, digest = 0;
   };
   struct ArmSide {
@@ -112,11 +104,9 @@ class SupervisorDevice {
     std::vector<SharedMemory> memory;
   };
 
-  Buffer make_buffer(std::uint64_t size, Access access);
   std::vector<SharedMemory> share(const BoundBundle& bundle);
   std::vector<std::uint64_t> digests(std::size_t shape);
   std::uint64_t expected_address(std::size_t shape, std::size_t output) const;
-  double element(DType dtype, std::uint64_t address, std::uint64_t index);
 
   DeviceSide side_;
   const Driver& driver_;
@@ -125,14 +115,16 @@ class SupervisorDevice {
   std::vector<std::vector<Input>> inputs_;  // by measured shape and input of the challenge
   std::deque<DeviceMemory> pristine_;
   DeviceMemory eviction_;
-  std::array<Buffer, 2> transfers_;
-  Buffer reports_, sums_;  // that kjudge's kernels add to
+  std::array<DeviceBuffer, 2> transfers_;
+  DeviceBuffer sums_;  // that kjudge's kernels add to
+  std::optional<DeviceChecks> checks_;
   std::array<ArmSide, 2> arms_;
   std::unique_ptr<ChallengePython> inputs_python_;  // null: no shape needs it
   BoundBundle reference_;
   std::unique_ptr<Rebuild> rebuild_;
   // Of a reference in Python.
-  std::vector<std::vector<Buffer>> expected_;  // by measured shape and output of the challenge
+  std::vector<std::vector<DeviceBuffer>>
+      expected_;  // by measured shape and output of the challenge
   std::unique_ptr<ChallengePython> python_;
   std::vector<bool> expected_before_;  // by measured shape
   PinnedMemory results_;               // of kjudge's kernels

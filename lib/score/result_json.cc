@@ -82,6 +82,28 @@ FieldTable<RoundFacts> round_table() {
                 "say")});
 }
 
+FieldTable<RowFailure> row_failure_table() {
+  return FieldTable<RowFailure>(
+      {required("rows", &RowFailure::rows, count_kind(),
+                "rows of the tensor; 1 where the check measures it as one"),
+       required("failed", &RowFailure::failed, count_kind(), "rows that are wrong"),
+       required("first", &RowFailure::first, count_kind(), "the first of them, counted from 0"),
+       required("worst", &RowFailure::worst, any_number_kind(),
+                "largest error of a row, in the check's own measure"),
+       required("limit", &RowFailure::limit, any_number_kind(), "the check's limit"),
+       optional("baseline", &RowFailure::baseline, any_number_kind(),
+                "of \"versus_baseline\": the baseline's error that the limit is made of; absent "
+                "of others")});
+}
+
+FieldTable<CodeFailure> code_failure_table() {
+  return FieldTable<CodeFailure>(
+      {required("beyond", &CodeFailure::beyond, count_kind(),
+                "elements further off than any may be, NaN and infinity among them"),
+       required("worst_steps", &CodeFailure::worst_steps, count_kind(),
+                "largest number of steps between an element and the expected one")});
+}
+
 FieldTable<CheckFailure> failure_table() {
   return FieldTable<CheckFailure>(
       {required("output", &CheckFailure::output, word_text(), "name of the tensor"),
@@ -104,6 +126,10 @@ FieldTable<CheckFailure> failure_table() {
                 "elements that are NaN or infinite on one side only"),
        required("unwritten", &CheckFailure::unwritten, count_kind(),
                 "differing elements that still hold the poison from before the launch"),
+       optional("rows", &CheckFailure::rows, object_kind(row_failure_table()),
+                "of a check that measures rows; absent of others"),
+       optional("codes", &CheckFailure::codes, object_kind(code_failure_table()),
+                "of the check \"codes\"; absent of others"),
        required("regime", &CheckFailure::regime, word_text(), "regime of the inputs"),
        required("round", &CheckFailure::round, integer_kind(0, 1000), "counted from 0"),
        required("pair", &CheckFailure::pair, integer_kind(0, 1000),

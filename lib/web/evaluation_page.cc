@@ -110,13 +110,22 @@ Html failure_report(const CheckFailure& failure) {
       {"Output", failure.output},
       {"Check", failure.check},
       {"Wrong", cat(failure.mismatched, " of ", elements_text(failure.elements))},
-      {"First at", cat("[", position, "]")},
+      {failure.rows ? "Largest error of the first row at" : "First at", cat("[", position, "]")},
       {"Got", number_text(failure.out, 9)},
       {"Expected", number_text(failure.expected, 9)},
       {"Worst absolute error", number_text(failure.worst_abs, 3)},
       {"Worst relative error", number_text(failure.worst_rel, 3)},
       {"Inputs", failure.regime},
       {"In", cat("round ", failure.round + 1, ", pair ", failure.pair + 1)}};
+  if (failure.rows) {
+    pairs.emplace_back("Rows", cat(failure.rows->failed, " of ", failure.rows->rows, " wrong"));
+    pairs.emplace_back("Worst row", cat(number_text(failure.rows->worst, 3), ", limit ",
+                                        number_text(failure.rows->limit, 9)));
+  }
+  if (failure.codes) {
+    pairs.emplace_back("Too many steps off", cat(elements_text(failure.codes->beyond), ", at most ",
+                                                 failure.codes->worst_steps, " steps"));
+  }
   if (failure.nonfinite > 0)
     pairs.emplace_back("NaN or infinity on one side", elements_text(failure.nonfinite));
   if (failure.unwritten > 0) pairs.emplace_back("Never written", elements_text(failure.unwritten));

@@ -42,7 +42,18 @@ KERNEL3(reference, double*, out, const float*, in, int64_t, n) {
   FOR_EACH(i, n) out[i] = 2.0 * static_cast<double>(in[i]) + 1.0;
 }
 
+// a reference too
+KERNEL3(zeros, double*, out, const float*, in, int64_t, n) { FOR_EACH(i, n) out[i] = 0 * in[i]; }
+
 KERNEL3(right, float*, out, const float*, in, int64_t, n) { FOR_EACH(i, n) out[i] = 2 * in[i] + 1; }
+
+// not quite
+KERNEL3(sloppy, float*, out, const float*, in, int64_t, n) {
+  FOR_EACH(i, n) out[i] = (2 * in[i] + 1) * 1.0001f;
+}
+KERNEL3(sloppier, float*, out, const float*, in, int64_t, n) {
+  FOR_EACH(i, n) out[i] = (2 * in[i] + 1) * 1.0002f;
+}
 
 // right, and 1 or 20 ms slower
 #define SPIN(ns)                    \

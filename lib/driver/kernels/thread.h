@@ -57,8 +57,15 @@ KJ_DEVICE std::uint64_t global_timer() {
 }
 KJ_DEVICE std::uint64_t cycles() { return static_cast<std::uint64_t>(clock64()); }
 KJ_DEVICE float root(float x) { return __fsqrt_rn(x); }
+KJ_DEVICE double root(double x) { return __dsqrt_rn(x); }
 #define my_block_range(p_count) my_range(p_count)
 #define my_block_share(p_count) my_range(p_count)
+
+// A warp for each item.
+KJ_DEVICE Range my_warp_share(std::uint64_t count) {
+  const Range threads = my_range(count);
+  return {threads.begin / 32, count, threads.step / 32};
+}
 
 #else
 
@@ -101,8 +108,10 @@ KJ_DEVICE std::uint64_t global_timer() {
 }
 KJ_DEVICE std::uint64_t cycles() { return __builtin_ia32_rdtsc(); }
 KJ_DEVICE float root(float x) { return __builtin_sqrtf(x); }
+KJ_DEVICE double root(double x) { return __builtin_sqrt(x); }
 #define my_block_range(p_count) host_range(block, p_count)
 #define my_block_share(p_count) host_share(block, p_count)
+#define my_warp_share(p_count) host_share(block, p_count)
 
 #endif
 
