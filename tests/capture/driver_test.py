@@ -201,7 +201,7 @@ class Harness(unittest.TestCase):
         done = subprocess.run(["python3", os.path.join(LIBRARY, "harness", "harness.py"), "s.py"],
                               env=dict(os.environ, KJUDGE="/no/such/kjudge"), text=True,
                               stderr=subprocess.PIPE, check=False)
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 6)
         self.assertIn("/no/such/kjudge: not found", done.stderr)
         self.assertIn("cmake --build build", done.stderr)
 

@@ -29,6 +29,9 @@ cmake --build build-fuzz --target "${targets[@]/#/fuzz_}" >build-fuzz/build.log 
 # What any input may take. A minute: in tests/run.sh the targets get what is left of the processor.
 limits="-rss_limit_mb=512 -malloc_limit_mb=64 -timeout=60 -max_len=16384"
 
+# Freed memory that the sanitizer holds back counts as taken.
+export ASAN_OPTIONS=quarantine_size_mb=32
+
 # Files that a target writes for its reader need no disk.
 [ ! -w /dev/shm ] || export TMPDIR=/dev/shm
 
