@@ -314,17 +314,14 @@ TEST_CASE("the schema is the golden one") {
   CHECK(schema == golden("schema", schema));
 }
 
-TEST_CASE("a result of 100 shapes is read in well under a second") {
+TEST_CASE("a result of 100 shapes reads back whole") {
   std::vector<ShapeFacts> shapes;
   for (int i = 0; i < 100; ++i) {
     shapes.push_back(evaluations::shape(
         cat("shape-", i), [&](int round, int pair) { return 1 + (i + round * 5 + pair) / 977.0; }));
   }
   const std::string text = result_to_json(evaluations::accepted(shapes));
-  const std::clock_t start = std::clock();
   const Evaluation read = result_from_json(text, "r.json");
-  const double seconds = double(std::clock() - start) / CLOCKS_PER_SEC;
-  MESSAGE(text.size() << " bytes in " << seconds * 1e3 << " ms of processor time");
   CHECK(read.shapes.size() == 100);
-  CHECK(seconds < 2);  // 0.05 s, and ten times that under sanitizers
+  CHECK(result_to_json(read) == text);
 }

@@ -21,18 +21,10 @@ struct ValueRange {
 };
 
 double largest_finite(DType dtype) {
-  switch (dtype) {
-    case DType::float16:
-      return 65504;
-    case DType::float8_e4m3:
-      return 448;
-    case DType::float8_e5m2:
-      return 57344;
-    case DType::float4_e2m1:
-      return 6;
-    default:
-      return kLargestFloat32;  // the fill kernel computes in float32
-  }
+  if (dtype == DType::float16) return 65504;
+  const bool small =
+      dtype == DType::float8_e4m3 || dtype == DType::float8_e5m2 || dtype == DType::float4_e2m1;
+  return small ? quantised_largest(dtype) : kLargestFloat32;  // the fill kernel computes in float32
 }
 
 ValueRange range_of(DType dtype) {

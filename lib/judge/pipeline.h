@@ -85,7 +85,7 @@ std::filesystem::path challenge_bundle(const Driver& driver, const Challenge& ch
 std::filesystem::path cache_directory();
 
 // The challenge named `name` (a folder, or a name below packages/), or with an empty name the one
-// whose challenge.json lies beside or above `submission`, else packages/softmax.
+// whose challenge.json lies beside or above `submission`, else the only one below packages/.
 // Fault::usage, listing where it looked, when there is none.
 std::filesystem::path find_challenge(const std::string& name,
                                      const std::filesystem::path& submission);

@@ -382,22 +382,6 @@ class Sandbox(_kjudge.Case):
                     self.assertEqual(inside[field], plain[field], inside["log"])
                 self.assertEqual(list(inside["seconds"]), list(plain["seconds"]))
 
-    def test_cost(self):
-        self.write("right/submission.py", _kjudge.RIGHT)
-        self.write("right/build.sh", "exit 0\n")
-
-        def best(*arguments):
-            whole, build = [], []
-            for _ in range(5):
-                start = time.monotonic()
-                build.append(self.capture("right", *arguments)["seconds"]["build"])
-                whole.append(time.monotonic() - start)
-            return min(whole) * 1e3, min(build) * 1e3
-
-        (plain, plain_build), (inside, inside_build) = best(), best("--sandbox")
-        print("an empty build.sh takes %.1f ms, in the sandbox %.1f ms; a capture %.0f ms, in the sandbox "
-              "with the trial of it %.0f ms; best of 5" % (plain_build, inside_build, plain, inside))
-
     def test_time_limit(self):
         shutil.rmtree(self.challenge)
         self.small_challenge(limits={"build_s": 1})
