@@ -78,8 +78,7 @@ class Workers(_kjudge.Case):
                    "runtime_error", at_load=True, why="SIGSYS")
 
     def test_prints_are_no_results(self):
-        path = self.write("prints.py", KERNEL_TRIES % {
-            "attempt": 'return (int)write(1, "{}\\n", 3);', "at_load": False})
+        path = self.write("prints.py", kernel_that_tries('return (int)write(1, "{}\\n", 3);', False))
         self.evaluate(path, "--challenge", self.small_challenge(), "--pairs", "1")
 
 

@@ -32,8 +32,13 @@ limits="-rss_limit_mb=512 -malloc_limit_mb=64 -timeout=60 -max_len=16384"
 # Freed memory that the sanitizer holds back counts as taken.
 export ASAN_OPTIONS=quarantine_size_mb=32
 
-# Files that a target writes for its reader need no disk.
-[ ! -w /dev/shm ] || export TMPDIR=/dev/shm
+# Files that a target writes for its reader need no disk. In a folder of their own: other tests look
+# for what kjudge leaves in /dev/shm.
+if [ -w /dev/shm ]; then
+  TMPDIR=$(mktemp -d /dev/shm/fuzz.XXXXXX)
+  export TMPDIR
+  trap 'rm -rf "$TMPDIR"' EXIT
+fi
 
 # New inputs go to build-fuzz/corpus/TARGET, what was found to build-fuzz/found/TARGET-...
 run_target() {
