@@ -478,7 +478,7 @@ TEST_CASE("each check has its fields, and no others") {
 
 TEST_CASE("an output that names no checks has those of its dtype") {
   const auto checks = [](const std::string& output, const std::string& input,
-                         const std::string& more) {
+                         const std::string& more, int n = 4096) {
     const Folder folder;
     folder.file("challenge.json", cat(R"({
       "format": "kjudge-challenge/1", "name": "copy", "version": 1, "title": "Copy",
@@ -487,7 +487,8 @@ TEST_CASE("an output that names no checks has those of its dtype") {
                                       input, R"(", "shape": ["n"]}],
         "outputs": [{"name": "y", "dtype": ")",
                                       output, R"(", "shape": ["n"])", more, R"(}]},
-      "shapes": [{"arch": "sm_90", "dtype": "float32", "dims": {"n": 4096}}]})"));
+      "shapes": [{"arch": "sm_90", "dtype": "float32", "dims": {"n": )",
+                                      n, "}}]}"));
     return folder.read().shapes[0].outputs[0].checks;
   };
   struct Row {
@@ -516,6 +517,14 @@ TEST_CASE("an output that names no checks has those of its dtype") {
     CHECK(made[1].kind == (row.c == 0 ? CheckKind::codes : CheckKind::row_bound));
     CHECK(made[1].rtol == row.rtol);
     CHECK(made[1].c == row.c);
+  }
+  // A longer sum is further off.
+  for (const auto& [n, times] : {std::pair(1, 1.0), {16384, 2.0}, {1 << 24, 10.0}}) {
+    CHECK(checks("float32", "float32", "", n)[0].floor == 1e-5 * times);
+    CHECK(checks("float64", "float64", "", n)[1].rtol == 1e-13 * times);
+    CHECK(checks("float32", "float32", "", n)[1].c == 1e-5 * times);
+    CHECK(checks("float32", "float32", ", \"tf32\": true", n)[0].floor == 1e-3);
+    CHECK(checks("float16", "float32", "", n)[1].rtol == 2e-3);
   }
   for (const char* dtype : {"int64", "int32", "int16", "int8", "uint8", "bool"}) {
     const auto made = checks(dtype, "float32", "");

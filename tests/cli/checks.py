@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of a challenge, from its file to a verdict and what is said of it."""
 
+import json
 import shutil
 
 import _kjudge
@@ -44,6 +45,18 @@ class Checks(_kjudge.Case):
         # As the reference in TF32 would be.
         result = self.judge(self.challenge(tf32=True), scaled("1.0009f"), status=0)
         self.assertEqual(result["verdict"], "accepted", result["message"])
+
+    def test_defaults_allow_the_error_of_a_long_sum(self):
+        shapes = [{"arch": "x86_64", "dtype": "float32", "dims": {"rows": 1, "cols": 100003}}]
+        self.challenge()
+        with open(self.path("challenge", "challenge.json")) as file:
+            challenge = dict(json.load(file), shapes=shapes, tests=[])
+        with open(self.path("challenge", "challenge.json"), "w") as file:
+            json.dump(challenge, file)
+        result = self.judge(self.path("challenge"), _kjudge.RIGHT, status=0)
+        self.assertEqual(result["verdict"], "accepted", result["message"])
+        # 1e-5 * sqrt(100003 / 4096)
+        self.assertIn("allowed 4.94113", self.judge(self.path("challenge"), scaled("1.0001f"))["message"])
 
     def test_all_of_several_must_hold(self):
         cosine = {"kind": "cosine", "min": 0.999999}
