@@ -58,4 +58,51 @@ int nvmlDeviceGetCurrentClocksEventReasons(void* device, unsigned long long* rea
 #endif
   return device == &hot ? success : not_supported;
 }
+
+#ifndef FAKE_NVML_OLD
+int nvmlDeviceGetPersistenceMode(void* device, unsigned* mode) {
+  *mode = 1;
+  return device == &hot ? success : not_supported;
+}
+
+int nvmlDeviceGetEccMode(void* device, unsigned* current, unsigned* pending) {
+  *current = 0;
+  *pending = 1;
+  return device == &hot ? success : not_supported;
+}
+
+int nvmlDeviceGetMigMode(void* device, unsigned* current, unsigned* pending) {
+  *current = 1;
+  *pending = 0;
+  return device == &hot ? success : not_supported;
+}
+
+int nvmlDeviceGetComputeMode(void* device, unsigned* mode) {
+  *mode = 3;
+  return device == &hot ? success : not_supported;
+}
+
+int nvmlDeviceGetClockInfo(void* device, int domain, unsigned* mhz) {
+  *mhz = domain == 1 ? 345 : 2619;
+  return device == &hot ? success : not_supported;
+}
+
+int nvmlDeviceGetMaxClockInfo(void* device, int domain, unsigned* mhz) {
+  *mhz = domain == 1 ? 1980 : 3201;
+  return device == &hot ? success : not_supported;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, void* infos) {
+  struct Info {
+    unsigned pid;
+    unsigned long long used_bytes;
+    unsigned gpu_instance, compute_instance;
+  };
+  if (*count < 2) return not_supported;
+  *count = 2;
+  static_cast<Info*>(infos)[0] = {4711, 1u << 20, 0, 0};
+  static_cast<Info*>(infos)[1] = {42, 1u << 20, 0, 0};
+  return device == &hot ? success : not_supported;
+}
+#endif
 }

@@ -49,3 +49,27 @@ TEST_CASE("NVML: what is not there is absent, and no error") {
   CHECK(empty(Nvml("GPU-hot", "/no/such/libnvidia-ml.so.1").read()));
   CHECK(empty(Nvml("GPU-hot", "libc.so.6").read()));  // a library, but another
 }
+
+TEST_CASE("NVML: how a GPU is set up") {
+  const GpuSettings settings = Nvml("GPU-hot", KJUDGE_FAKE_NVML).settings();
+  CHECK(settings.persistence == true);
+  CHECK(settings.ecc == false);
+  CHECK(settings.mig == true);
+  CHECK(settings.compute_mode == "exclusive_process");
+  CHECK(settings.clock_mhz == 345u);
+  CHECK(settings.most_clock_mhz == 1980u);
+  CHECK(settings.memory_clock_mhz == 2619u);
+  CHECK(settings.most_memory_clock_mhz == 3201u);
+  CHECK(settings.processes == std::vector<unsigned>{4711, 42});
+
+  const std::pair<const char*, const char*> silent[] = {{"GPU-silent", KJUDGE_FAKE_NVML},
+                                                        {"GPU-hot", KJUDGE_FAKE_NVML_OLD},
+                                                        {"GPU-hot", "/no/such/libnvidia-ml.so.1"}};
+  for (const auto& [uuid, library] : silent) {
+    const GpuSettings nothing = Nvml(uuid, library).settings();
+    CHECK_FALSE(nothing.persistence.has_value());
+    CHECK_FALSE(nothing.compute_mode.has_value());
+    CHECK_FALSE(nothing.clock_mhz.has_value());
+    CHECK_FALSE(nothing.processes.has_value());
+  }
+}

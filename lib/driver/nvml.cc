@@ -59,7 +59,11 @@ Nvml::Nvml(const std::string& uuid, const std::filesystem::path& library) {
     return;
   }
   shutdown_ = stop;
-  if (by_uuid(uuid.c_str(), &device_) != kNvmlSuccess) return;
+  if (by_uuid(uuid.c_str(), &device_) != kNvmlSuccess) {
+    device_ = nullptr;
+    return;
+  }
+  loaded_ = loaded;
   find(loaded, "nvmlDeviceGetPowerUsage", power_);
   find(loaded, "nvmlDeviceGetTemperature", temperature_);
   // Named anew with driver 535.
@@ -87,6 +91,64 @@ GpuReading Nvml::read() const {
     reading.throttle_reasons = reason_names(bits);
   }
   return reading;
+}
+
+GpuSettings Nvml::settings() const {
+  GpuSettings settings;
+  if (device_ == nullptr) return settings;
+  const auto number = [&](const char* symbol) -> std::optional<unsigned> {
+    int (*get)(Device, unsigned*) = nullptr;
+    unsigned value = 0;
+    if (!find(loaded_, symbol, get) || get(device_, &value) != kNvmlSuccess) return std::nullopt;
+    return value;
+  };
+  // Of what can be pending until a reset; that is not asked for.
+  const auto state = [&](const char* symbol) -> std::optional<bool> {
+    int (*get)(Device, unsigned*, unsigned*) = nullptr;
+    unsigned current = 0, pending = 0;
+    if (!find(loaded_, symbol, get) || get(device_, &current, &pending) != kNvmlSuccess) {
+      return std::nullopt;
+    }
+    return current != 0;
+  };
+  const auto clock = [&](const char* symbol, int domain) -> std::optional<unsigned> {
+    int (*get)(Device, int, unsigned*) = nullptr;
+    unsigned mhz = 0;
+    if (!find(loaded_, symbol, get) || get(device_, domain, &mhz) != kNvmlSuccess) {
+      return std::nullopt;
+    }
+    return mhz;
+  };
+  if (const auto on = number("nvmlDeviceGetPersistenceMode")) settings.persistence = *on != 0;
+  settings.ecc = state("nvmlDeviceGetEccMode");
+  settings.mig = state("nvmlDeviceGetMigMode");
+  constexpr std::array<const char*, 4> kModes = {"default", "exclusive_thread", "prohibited",
+                                                 "exclusive_process"};
+  if (const auto mode = number("nvmlDeviceGetComputeMode")) {
+    settings.compute_mode = *mode < kModes.size() ? kModes[*mode] : cat("unknown ", *mode);
+  }
+  constexpr int kMultiprocessors = 1, kMemory = 2;  // nvmlClockType_t
+  settings.clock_mhz = clock("nvmlDeviceGetClockInfo", kMultiprocessors);
+  settings.most_clock_mhz = clock("nvmlDeviceGetMaxClockInfo", kMultiprocessors);
+  settings.memory_clock_mhz = clock("nvmlDeviceGetClockInfo", kMemory);
+  settings.most_memory_clock_mhz = clock("nvmlDeviceGetMaxClockInfo", kMemory);
+
+  struct ProcessInfo {  // nvmlProcessInfo_v2_t
+    unsigned pid;
+    unsigned long long used_bytes;
+    unsigned gpu_instance, compute_instance;
+  };
+  int (*processes)(Device, unsigned*, ProcessInfo*) = nullptr;
+  std::array<ProcessInfo, 256> infos{};
+  unsigned count = infos.size();
+  if (find(loaded_, "nvmlDeviceGetComputeRunningProcesses_v3", processes) &&
+      processes(device_, &count, infos.data()) == kNvmlSuccess) {
+    settings.processes.emplace();
+    for (unsigned i = 0; i < count && i < infos.size(); ++i) {
+      settings.processes->push_back(infos[i].pid);
+    }
+  }
+  return settings;
 }
 
 }  // namespace kjudge

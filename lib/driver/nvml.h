@@ -15,6 +15,14 @@ struct GpuReading {
   std::optional<std::vector<std::string>> throttle_reasons;
 };
 
+// How a GPU is set up; absent is what it does not say.
+struct GpuSettings {
+  std::optional<bool> persistence, ecc, mig;
+  std::optional<std::string> compute_mode;  // "default", "exclusive_process", "prohibited", ...
+  std::optional<unsigned> clock_mhz, most_clock_mhz, memory_clock_mhz, most_memory_clock_mhz;
+  std::optional<std::vector<unsigned>> processes;  // that have a context on it
+};
+
 // One GPU as NVIDIA's management library sees it, loaded at run time. Nothing that is measured
 // depends on it: without the library, the GPU or a function of it, readings are absent.
 class Nvml {
@@ -27,6 +35,7 @@ class Nvml {
   Nvml& operator=(const Nvml&) = delete;
 
   GpuReading read() const;
+  GpuSettings settings() const;
 
  private:
   // nvml.h is no part of what building needs. These are its types: nvmlReturn_t is an enumeration
@@ -36,7 +45,8 @@ class Nvml {
   using GetTemperature = int (*)(Device, int sensor, unsigned*);
   using GetReasons = int (*)(Device, unsigned long long*);
 
-  Device device_ = nullptr;
+  void* loaded_ = nullptr;
+  Device device_ = nullptr;      // null: NVML does not know the GPU
   int (*shutdown_)() = nullptr;  // set: the library is initialized
   GetUnsigned power_ = nullptr;
   GetTemperature temperature_ = nullptr;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/doctor.h"
 
+#include <linux/landlock.h>
 #include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -13,6 +17,8 @@
 #include "error.h"
 #include "file.h"
 #include "judge/device.h"
+#include "judge/doctor_gpu.h"
+#include "judge/pipeline.h"
 #include "judge/sandbox.h"
 #include "process.h"
 
@@ -90,6 +96,19 @@ Finding find_program(const char* program, const char* what_for, State without) {
   return {State::good, program, finished.output.substr(0, finished.output.find('\n')), ""};
 }
 
+// The recorder holds a CUPTI of the toolkit that built it; an older driver refuses it.
+Finding find_cupti() {
+  const Driver& driver = Driver::open(DriverKind::cuda);
+  int version = 0;
+  KJ_DRIVER(driver, cuDriverGetVersion(&version));
+  const auto text = [](int number) { return cat(number / 1000, ".", number % 1000 / 10); };
+  const std::string what =
+      cat("of CUDA ", text(CUDA_VERSION), ", in the recorder; the driver is ", text(version));
+  if (version >= CUDA_VERSION) return {State::good, "CUPTI", what, ""};
+  return {State::warning, "CUPTI", what,
+          "captures may fail: install a newer driver, or build kjudge with the driver's toolkit"};
+}
+
 Finding find_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -147,19 +166,60 @@ Finding find_memory() {
   return {State::good, "memory", what, ""};
 }
 
-Finding find_temporary_files() {
+Finding find_space(const std::string& name, const fs::path& folder, const char* advice) {
+  fs::path there = folder;
   std::error_code error;
-  const auto space = fs::space(fs::temp_directory_path(), error);
-  if (error)
-    return {State::failure, "temporary files", error.message(),
-            "set TMPDIR to a folder you can write"};
-  const std::string what =
-      cat(fs::temp_directory_path().string(), ", ", space.available >> 20, " MiB free");
+  while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
+  const auto space = fs::space(there, error);
+  if (error) return {State::failure, name, cat(folder.string(), ": ", error.message()), advice};
+  const std::string what = cat(folder.string(), ", ", space.available >> 20, " MiB free");
   if (space.available < std::uintmax_t{1} << 30) {
-    return {State::warning, "temporary files", what,
-            "recordings go there: free 1 GiB, or set TMPDIR"};
+    return {State::warning, name, what, cat("recordings go there: free 1 GiB, or ", advice)};
   }
-  return {State::good, "temporary files", what, ""};
+  return {State::good, name, what, ""};
+}
+
+// In a child: a process with threads may not.
+Finding find_user_namespaces() {
+  const std::string name = "user namespaces";
+  const pid_t child = ::fork();
+  if (child < 0) throw_errno("fork");
+  if (child == 0) ::_exit(::unshare(CLONE_NEWUSER) == 0 ? 0 : 1);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (status == 0) return {State::good, name, "can be made", ""};
+  std::string why = "cannot be made";
+  for (const char* path :
+       {"/proc/sys/user/max_user_namespaces", "/proc/sys/kernel/unprivileged_userns_clone",
+        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"}) {
+    const std::string value = kernel_value(path);
+    if (!value.empty()) why += cat(", ", fs::path(path).filename().string(), " is ", value);
+  }
+  if (::geteuid() == 0) why += "; root needs none";
+  return {::geteuid() == 0 ? State::good : State::warning, name, why,
+          ::geteuid() == 0 ? ""
+                           : "the sandbox is made of them unless root judges; allow them with "
+                             "sysctl, or in a container with its seccomp profile"};
+}
+
+Finding find_landlock() {
+  const auto version =
+      ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
+  if (version >= 1) return {State::good, "Landlock", cat("version ", version), ""};
+  return {State::warning, "Landlock", "not in this kernel, or not switched on",
+          "workers close files by system call filter alone: Linux 5.13 or newer, with landlock in "
+          "the kernel's parameter lsm="};
+}
+
+Finding find_seccomp() {
+  const std::string actions = kernel_value("/proc/sys/kernel/seccomp/actions_avail");
+  const bool there =
+      ::prctl(PR_GET_SECCOMP) >= 0 && (actions.empty() || actions.find("errno") != actions.npos);
+  if (there) return {State::good, "seccomp", actions.empty() ? "there" : actions, ""};
+  return {State::failure, "seccomp", "not in this kernel",
+          "workers and submissions run behind a system call filter: a kernel with "
+          "CONFIG_SECCOMP_FILTER"};
 }
 
 Finding find_sandbox() {
@@ -189,13 +249,25 @@ std::string_view name(State state) {
 std::vector<Finding> examine_machine() {
   std::vector<Finding> findings = {find_files()};
   find_devices(DriverKind::cuda, findings);
+  const std::vector<Finding> gpus = examine_gpus();
+  findings.insert(findings.end(), gpus.begin(), gpus.end());
+  if (!gpus.empty()) {
+    findings.push_back(find_cupti());
+    findings.push_back(find_program("nvcc", "submissions in CUDA C++", State::warning));
+    findings.push_back(find_program("ncu", "kjudge profile", State::warning));
+  }
   find_devices(DriverKind::host, findings);
   findings.push_back(find_program("python3", "every capture", State::failure));
   findings.push_back(find_program("cc", "submissions that compile C", State::warning));
   findings.push_back(find_cores());
   findings.push_back(find_governor());
   findings.push_back(find_memory());
-  findings.push_back(find_temporary_files());
+  findings.push_back(find_space("temporary files", fs::temp_directory_path(),
+                                "set TMPDIR to a folder you can write"));
+  findings.push_back(find_space("cache", cache_directory(), "set XDG_CACHE_HOME"));
+  findings.push_back(find_user_namespaces());
+  findings.push_back(find_landlock());
+  findings.push_back(find_seccomp());
   findings.push_back(find_sandbox());
   return findings;
 }

@@ -12,6 +12,8 @@ class Doctor(_kjudge.Case):
         findings = {f["name"]: f for f in json.loads(out)["findings"]}
         self.assertEqual(findings["host driver"]["state"], "ok")
         self.assertEqual(findings["python3"]["state"], "ok")
+        for name in ("Landlock", "seccomp", "user namespaces", "temporary files", "cache", "sandbox"):
+            self.assertIn(name, findings)
         for finding in findings.values():
             self.assertEqual(finding["advice"] == "", finding["state"] == "ok", finding)
 
