@@ -147,8 +147,7 @@ def serve(served, call, supervisor):
             served.prepare()
             supervisor.send(BUILT, struct.pack("<I", len(served.shapes)))
         elif kind == kind_of_call:
-            served.call(*struct.unpack(layout, body))
-            supervisor.send(CALLED)
+            supervisor.send(*(served.call(*struct.unpack(layout, body)) or (CALLED,)))
         else:
             raise ValueError("message %d is not known" % kind)
 
@@ -169,7 +168,8 @@ def main(make, call, request_path, descriptor):
 
 def run(make, call, request_path, descriptor):
     """Serves until the supervisor is gone; `call` is the message, and its layout, that a replay
-    brings. Ends the process."""
+    brings. It is answered with the message that call() returns, `called` where it returns none. Ends
+    the process."""
     code = 1
     try:
         code = main(make, call, request_path, descriptor)

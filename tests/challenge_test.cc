@@ -54,7 +54,8 @@ constexpr std::string_view kFull = R"({
          {"kind": "cosine", "min": 0.75, "per": "row", "dtype": "float64"},
          {"kind": "row_bound", "rtol": 0.5, "c": 0.25, "dtype": "float64"},
          {"kind": "codes", "same": 0.5, "within": 2, "dtype": "float64"},
-         {"kind": "versus_baseline", "factor": 3, "floor": 0.25, "dtype": "float64"}
+         {"kind": "versus_baseline", "factor": 3, "floor": 0.25, "dtype": "float64"},
+         {"kind": "custom", "limit": 0.5, "per": "evaluation", "dtype": "float64"}
        ]},
       {"name": "order", "dtype": "int64", "shape": ["picked"], "tf32": false}
     ]
@@ -83,7 +84,8 @@ constexpr std::string_view kFull = R"({
 class Folder {
  public:
   Folder() {
-    for (const char* name : {"TASK.md", "reference.py", "baseline.py", "submission.py"}) {
+    for (const char* name :
+         {"TASK.md", "reference.py", "baseline.py", "submission.py", "check.py"}) {
       file(name, name);
     }
     file("challenge.json", kFull);
@@ -460,6 +462,12 @@ TEST_CASE("each check has its fields, and no others") {
   CHECK(check.kind == CheckKind::codes);
   CHECK(check.same == 0.99);
   CHECK(check.within == 1);
+  check = checks(R"({"kind": "custom", "limit": 0})");
+  CHECK(check.kind == CheckKind::custom);
+  CHECK_FALSE(check.over_evaluation);
+  CHECK(checks(R"({"kind": "custom", "limit": 3, "per": "evaluation"})").over_evaluation);
+  CHECK(error(R"({"kind": "custom", "limit": 3, "per": "row"})") ==
+        ".per: expected \"replay\" or \"evaluation\", found \"row\"");
   check = checks(R"({"kind": "versus_baseline", "factor": 2, "floor": 1e-5})");
   CHECK(check.kind == CheckKind::versus_baseline);
   CHECK(check.factor == 2);

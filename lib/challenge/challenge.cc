@@ -36,8 +36,8 @@ constexpr std::array<RequiredFile, 4> kRequiredFiles = {{
     {"submission.py", "what contestants start from"},
 }};
 
-constexpr std::array<std::string_view, 7> kCheckNames = {
-    "exact", "close", "rel_l2", "cosine", "row_bound", "codes", "versus_baseline"};
+constexpr std::array<std::string_view, 8> kCheckNames = {
+    "exact", "close", "rel_l2", "cosine", "row_bound", "codes", "versus_baseline", "custom"};
 
 struct DefaultChecks {
   double factor, floor;  // versus_baseline
@@ -362,6 +362,13 @@ std::string files_sha256(const fs::path& folder, const std::vector<std::string>&
   return sha256_hex(lines);
 }
 
+bool has_custom_check(const Shape& shape) {
+  return std::any_of(shape.outputs.begin(), shape.outputs.end(), [](const OutputSpec& output) {
+    return std::any_of(output.checks.begin(), output.checks.end(),
+                       [](const Check& check) { return check.kind == CheckKind::custom; });
+  });
+}
+
 bool is_one_of(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -426,6 +433,13 @@ Challenge read_challenge(const fs::path& folder) {
                                     "\"python\""));
   }
   if (python) require("inputs.py");
+  const bool custom =
+      std::any_of(challenge.shapes.begin(), challenge.shapes.end(), has_custom_check);
+  if (custom && !fs::is_regular_file(folder / "check.py")) {
+    throw Error(Fault::package, cat((folder / "check.py").string(),
+                                    ": no such file; it does the checks that are \"custom\""));
+  }
+  if (custom) require("check.py");
   challenge.sha256 = files_sha256(folder, files);
   return challenge;
 }

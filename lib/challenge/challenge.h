@@ -35,7 +35,7 @@ struct Regime {
   std::vector<Generator> generators;  // one per input of the shape, in its order
 };
 
-enum class CheckKind { exact, close, rel_l2, cosine, row_bound, codes, versus_baseline };
+enum class CheckKind { exact, close, rel_l2, cosine, row_bound, codes, versus_baseline, custom };
 std::string_view name(CheckKind kind);
 
 // What a measure is taken of: every row, the last dimension, or the tensor as one.
@@ -46,7 +46,7 @@ struct Check {
   double rtol = 0, atol = 0;
   double max_mismatched = 0;  // fraction of the elements
   bool signed_zero = false;
-  double limit = 0;  // of rel_l2, the error; of cosine, the least similarity
+  double limit = 0;  // of rel_l2 and custom, the error; of cosine, the least similarity
   Per per = Per::row;
   double quantile = 1;       // of rel_l2: the share of the rows that must be within the limit
   double c = 0;              // of row_bound: error allowed as a share of the row's root mean square
@@ -54,6 +54,7 @@ struct Check {
   std::uint32_t within = 1;  // of codes: steps that any may be off
   double factor = 0;         // of versus_baseline: of the baseline's row error, ...
   double floor = 0;          // ... or this relative L2 error, whichever is larger
+  bool over_evaluation = false;  // of custom: the limit is of the mean over all replays
 };
 
 enum class Overflow { infinity, saturate };

@@ -214,6 +214,14 @@ Kind<CheckFile> check_kind() {
                                     "a row")),
                check_field(required("floor", &Check::floor, limit,
                                     "relative L2 error that is right whatever the baseline's")),
+               dtype})},
+       {"custom", CheckKind::custom,
+        Table({check_field(required("limit", &Check::limit, number_kind(0, 1e30),
+                                    "largest error that check.py may find")),
+               check_field(optional("per", &Check::over_evaluation,
+                                    word_kind<bool>({{"replay", false}, {"evaluation", true}}),
+                                    "what the limit is of: every replay, or the mean over all of "
+                                    "an evaluation")),
                dtype})}});
   kind.read = [read = kind.read](const JsonCursor& at) {
     CheckFile check = read(at);

@@ -261,6 +261,10 @@ std::string describe(const CheckFailure& failure, const Check& check) {
     return cat("input ", failure.output,
                ": changed during the replay; inputs are read-only, write to the outputs only");
   }
+  if (check.kind == CheckKind::custom) {
+    return cat("output ", failure.output, ": check.py finds an error of ",
+               number(failure.rows->worst), ", at most ", number(check.limit), " is allowed");
+  }
   std::string text = cat("output ", failure.output, ": ",
                          failure.rows    ? rows_text(failure, check)
                          : failure.codes ? codes_text(failure, check)

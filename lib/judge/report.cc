@@ -53,6 +53,7 @@ std::string failure_text(const CheckFailure& failure) {
     text += cat("; ", failure.codes->beyond, " beyond the steps allowed, worst ",
                 failure.codes->worst_steps);
   }
+  if (failure.first_position.empty() && failure.rows) return text;  // check.py names no element
   text += formatted("; %s at [%s]: got %.9g, expected %.9g",
                     failure.rows ? "largest error of the first" : "first", position.c_str(),
                     failure.out, failure.expected);

@@ -13,9 +13,10 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string request(int device, const std::vector<ChallengePython::SharedShape>& shapes) {
-  Json::List list, regimes;
+  Json::List list, submitted, regimes;
   for (const auto& shared : shapes) {
     list.push_back(shape_request(*shared.shape, OutputTypes::expected));
+    submitted.push_back(shape_request(*shared.shape, OutputTypes::submitted));
     Json::List names;
     for (const Regime& regime : shared.shape->regimes) names.push_back(Json{regime.name});
     regimes.push_back(Json{std::move(names)});
@@ -23,12 +24,23 @@ std::string request(int device, const std::vector<ChallengePython::SharedShape>&
   return print_json(Json{Json::Object{{"format", Json{std::string("kjudge-python/1")}},
                                       {"device", Json{static_cast<std::int64_t>(device)}},
                                       {"shapes", Json{std::move(list)}},
+                                      {"submitted", Json{std::move(submitted)}},
                                       {"regimes", Json{std::move(regimes)}}}});
 }
 
-const char* file_name(ChallengePython::File file) {
-  return file == ChallengePython::File::reference ? "reference.py" : "inputs.py";
+std::string_view stem(ChallengePython::File file) {
+  switch (file) {
+    case ChallengePython::File::reference:
+      return "reference";
+    case ChallengePython::File::inputs:
+      return "inputs";
+    case ChallengePython::File::check:
+      return "check";
+  }
+  return {};
 }
+
+std::string file_name(ChallengePython::File file) { return cat(stem(file), ".py"); }
 
 ChildOptions child_options(const Driver& driver, int device, ChallengePython::File file,
                            const fs::path& work, int socket) {
@@ -38,13 +50,12 @@ ChildOptions child_options(const Driver& driver, int device, ChallengePython::Fi
   options.arguments = {"python3", (library / "harness" / cat("call_", file_name(file))).string(),
                        (work / "request.json").string(), "3"};
   options.directory = work / "challenge";
-  options.environment = {
-      {"KJUDGE_DRIVER", std::string(name(driver.kind))},
-      {"KJUDGE_DRIVER_LIBRARY", driver.library.string()},
-      {"KJUDGE_DEVICE", std::to_string(device)},
-      {"KJUDGE_HOST_PROCESS", file == ChallengePython::File::reference ? "reference" : "inputs"},
-      {"PYTHONDONTWRITEBYTECODE", "1"},
-      {"TMPDIR", (work / "tmp").string()}};
+  options.environment = {{"KJUDGE_DRIVER", std::string(name(driver.kind))},
+                         {"KJUDGE_DRIVER_LIBRARY", driver.library.string()},
+                         {"KJUDGE_DEVICE", std::to_string(device)},
+                         {"KJUDGE_HOST_PROCESS", std::string(stem(file))},
+                         {"PYTHONDONTWRITEBYTECODE", "1"},
+                         {"TMPDIR", (work / "tmp").string()}};
   options.descriptors = {{2, 1}, {socket, 3}};  // what it prints is talk, not a result
   return options;
 }
@@ -89,6 +100,19 @@ void ChallengePython::fill(std::size_t shape, std::size_t regime, std::uint64_t 
   expect<Called>(challenge_.limits.capture_s, where);
 }
 
+ChallengePython::Judgement ChallengePython::judge(std::size_t shape, std::size_t regime,
+                                                  std::size_t output) {
+  const Shape& of = *shapes_[shape];
+  const std::string where = cat("shape ", of.name, ", regime ", of.regimes[regime].name,
+                                ", output ", of.outputs[output].tensor.name, ": ");
+  send(Judge{static_cast<std::uint32_t>(shape), static_cast<std::uint32_t>(regime),
+             static_cast<std::uint32_t>(output)},
+       where);
+  const auto judged = expect<Judged>(challenge_.limits.capture_s, where);
+  const std::size_t size = std::min<std::size_t>(judged.text_bytes, judged.text.size());
+  return {judged.error, std::string(judged.text.data(), size)};
+}
+
 template <class T>
 void ChallengePython::send(const T& message, const std::string& where, std::span<const int> fds) {
   // A process that failed says why before it closes its end, and that lies in the queue still.
@@ -96,7 +120,7 @@ void ChallengePython::send(const T& message, const std::string& where, std::span
 }
 
 template <class T>
-void ChallengePython::expect(double limit_s, const std::string& where) {
+T ChallengePython::expect(double limit_s, const std::string& where) {
   const auto fails = [&](const std::string& what) {
     throw Error(Fault::package,
                 cat((challenge_.folder / file_name(file_)).string(), ": ", where, what));
@@ -105,7 +129,7 @@ void ChallengePython::expect(double limit_s, const std::string& where) {
       std::chrono::duration_cast<Channel::Clock::duration>(std::chrono::duration<double>(limit_s));
   const auto received = channel_.receive(Channel::Clock::now() + limit);
   if (received.state == Channel::Received::late) {
-    fails(cat("no answer within ", std::ceil(limit_s), " s"));
+    fails(cat("no answer within ", static_cast<std::int64_t>(std::ceil(limit_s)), " s"));
   }
   if (received.state == Channel::Received::closed) {
     const auto status = child_.wait(Channel::Clock::now() + std::chrono::seconds(5));
@@ -115,7 +139,9 @@ void ChallengePython::expect(double limit_s, const std::string& where) {
     const std::size_t size = std::min<std::size_t>(failed->text_bytes, failed->text.size());
     fails(std::string(failed->text.data(), size));
   }
-  if (!Channel::read<T>(received.message_body)) fails("its process sent an unexpected message");
+  const auto answer = Channel::read<T>(received.message_body);
+  if (!answer) fails("its process sent an unexpected message");
+  return *answer;
 }
 
 }  // namespace kjudge

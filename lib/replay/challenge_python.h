@@ -13,16 +13,18 @@
 namespace kjudge {
 
 // A Python process that runs a challenge's own code on memory of the supervisor's: reference.py,
-// where a reference cannot be recorded, or inputs.py, where no generator makes what is needed. It
+// where a reference cannot be recorded, inputs.py, where no generator makes what is needed, or
+// check.py, where no check of kjudge's says what is right. It
 // is trusted, as a recorded reference is; nothing of a contestant's is in its process, and no
 // worker can write to the memory that it writes to. The process is killed and reaped when this
 // goes.
 class ChallengePython {
  public:
-  enum class File { reference, inputs };
+  enum class File { reference, inputs, check };
   struct SharedShape {
     const Shape* shape = nullptr;
-    std::vector<const DeviceMemory*> tensors;  // inputs, then a reference's expected outputs
+    // Inputs; then, but for inputs.py, expected outputs; then, for check.py, a submission's.
+    std::vector<const DeviceMemory*> tensors;
   };
 
   // Starts the process, on a copy of the challenge's folder, and waits for its prepare().
@@ -35,10 +37,16 @@ class ChallengePython {
   void call(std::size_t shape);
   // Of inputs.py: has it write the inputs of a regime for a seed, likewise.
   void fill(std::size_t shape, std::size_t regime, std::uint64_t seed);
+  // Of check.py: how wrong an output is, as it is now, and words about it for the contestant.
+  struct Judgement {
+    double error = 0;
+    std::string text;
+  };
+  Judgement judge(std::size_t shape, std::size_t regime, std::size_t output);
 
  private:
   template <class T>
-  void expect(double limit_s, const std::string& where);
+  T expect(double limit_s, const std::string& where);
   template <class T>
   void send(const T& message, const std::string& where, std::span<const int> fds = {});
 

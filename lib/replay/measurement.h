@@ -33,6 +33,7 @@ class Measurement {
               const BundleReader& submission);
   void check_first();
   void run_rounds();
+  void check_means();
   void judge_clocks();
   void conclude(const ArmFailed& failed);
   void finish();

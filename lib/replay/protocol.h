@@ -38,13 +38,14 @@ namespace kjudge {
 // the order to stop.
 //
 // The processes that run a challenge's own Python (challenge_python.h, harness/call_reference.py,
-// harness/call_inputs.py) have a few of them:
+// harness/call_inputs.py, harness/call_check.py) have a few of them:
 //
-//   supervisor                reference, or inputs
+//   supervisor                reference, inputs, or check
 //   reference_tensor x N, build
 //                             built                     imported, prepare() called
 //   then for every replay
 //   call, or fill             called                    expected outputs, or inputs, are in memory
+//   judge                     judged                    of the outputs that are in memory
 inline constexpr std::uint32_t kProtocolVersion = 1;
 inline constexpr std::uint32_t kProtocolMagic = 0x4b4a5250;  // "KJRP"
 
@@ -65,6 +66,8 @@ enum class MessageKind : std::uint32_t {
   call,
   called,
   fill,
+  judge,
+  judged,
 };
 
 enum class ReplayCache : std::uint32_t { as_is, cold, hot };  // as_is: an untimed replay
@@ -177,6 +180,21 @@ struct Fill {
   std::uint32_t shape = 0;   // as in the request
   std::uint32_t regime = 0;  // of the shape's
   std::uint64_t seed = 0;
+};
+
+struct Judge {
+  static constexpr auto kKind = MessageKind::judge;
+  std::uint32_t shape = 0;   // as in the request
+  std::uint32_t regime = 0;  // of the shape's
+  std::uint32_t output = 0;  // of the shape's
+};
+
+struct Judged {
+  static constexpr auto kKind = MessageKind::judged;
+  double error = 0;
+  std::uint32_t reserved = 0;
+  std::uint32_t text_bytes = 0;
+  std::array<char, 900> text{};
 };
 
 // What the supervisor makes of a worker's words and numbers, which may be anything.

@@ -99,6 +99,7 @@ void Measurement::set_up(const BundleReader* reference, const BundleReader& base
       throw;
     }
   }
+  side_->start_checks(challenge_, [this] { tick(); });
   reach("supervisor", "reference");
   try {
     side_->bind_arm(ArmName::baseline, bind_shapes(baseline, shapes_, ExpectedType::of_submission));
@@ -215,7 +216,7 @@ void Measurement::distrust(std::size_t shape, const std::string& cause) {
 
 void Measurement::check_outputs(Worker& worker, const Place& place, std::uint64_t poison) {
   const auto timer = phases_.time("check");
-  auto failure = side_->check(place.shape, worker.arm_name(), worker.slot(), poison);
+  auto failure = side_->check(place.shape, place.regime, worker.arm_name(), worker.slot(), poison);
   reach("supervisor", "checked");
   if (!failure) return;
   if (worker.arm_name() == ArmName::baseline) {
@@ -223,6 +224,22 @@ void Measurement::check_outputs(Worker& worker, const Place& place, std::uint64_
                 cat("baseline.py against reference.py: ", in_shape(place.shape), failure->message));
   }
   wrong(place, std::move(failure->facts), failure->message);
+}
+
+// Where the limit is of the mean over all replays, it takes the last of them to tell.
+void Measurement::check_means() {
+  for (std::size_t s = 0; s < shapes_.size(); ++s) {
+    if (!reached_[s] || facts_[s].verdict != Verdict::accepted) continue;
+    if (const auto failure = side_->check_means(s, ArmName::baseline)) {
+      throw Error(Fault::package,
+                  cat("baseline.py against reference.py: ", in_shape(s), failure->message));
+    }
+    if (auto failure = side_->check_means(s, ArmName::submission)) {
+      facts_[s].verdict = Verdict::wrong_result;
+      facts_[s].message = cat(in_shape(s), failure->message);
+      facts_[s].failure = std::move(failure->facts);
+    }
+  }
 }
 
 // The workers cannot write there, so this finds no careless kernel but a hole in the driver.
@@ -299,6 +316,7 @@ void measure(const Driver& driver, const Challenge& challenge, const BundleReade
     measurement.set_up(reference, baseline, submission);
     measurement.check_first();
     measurement.run_rounds();
+    measurement.check_means();
     measurement.judge_clocks();
   } catch (const Concluded&) {
   } catch (const ArmFailed& failed) {

@@ -137,6 +137,20 @@ void SupervisorDevice::start_inputs(const Challenge& challenge, Channel::Idle id
       driver_, side_.number, challenge, ChallengePython::File::inputs, shared, std::move(idle));
 }
 
+void SupervisorDevice::start_checks(const Challenge& challenge, Channel::Idle idle) {
+  if (std::none_of(shapes_.begin(), shapes_.end(),
+                   [](const Shape* shape) { return uses_custom_check(*shape); })) {
+    return;
+  }
+  std::vector<std::vector<const DeviceMemory*>> inputs;
+  for (const auto& of_shape : inputs_) {
+    auto& memories = inputs.emplace_back();
+    for (const Input& input : of_shape) memories.push_back(&input.buffer.memory);
+  }
+  custom_checks_ =
+      std::make_unique<CustomChecks>(side_, challenge, shapes_, inputs, std::move(idle));
+}
+
 // Memory for the regions of a bundle: the shapes' inputs, and a pristine copy of each region of
 // state, decompressed once for all rounds.
 std::vector<SharedMemory> SupervisorDevice::share(const BoundBundle& bound) {
@@ -331,8 +345,8 @@ void SupervisorDevice::wipe(std::size_t slot) {
   side_.stream.synchronize();
 }
 
-std::optional<DeviceChecks::Failure> SupervisorDevice::check(std::size_t shape, ArmName arm_name,
-                                                             std::size_t slot,
+std::optional<DeviceChecks::Failure> SupervisorDevice::check(std::size_t shape, std::size_t regime,
+                                                             ArmName arm_name, std::size_t slot,
                                                              std::uint64_t poison) {
   const BoundBundle& bound = arm(arm_name);
   const auto& written = bound.tensors[bound.shapes[shape]].written;
@@ -342,7 +356,14 @@ std::optional<DeviceChecks::Failure> SupervisorDevice::check(std::size_t shape, 
     places.push_back({transfers_[slot].mapping.address() + written[place].offset,
                       expected_address(shape, o), poison_key(poison, place)});
   }
-  return checks_->check(*shapes_[shape], arm_name, places);
+  auto failure = checks_->check(*shapes_[shape], arm_name, places);
+  if (failure || custom_checks_ == nullptr) return failure;
+  return custom_checks_->check(shape, regime, arm_name, places);
+}
+
+std::optional<DeviceChecks::Failure> SupervisorDevice::check_means(std::size_t shape,
+                                                                   ArmName arm_name) const {
+  return custom_checks_ == nullptr ? std::nullopt : custom_checks_->check_means(shape, arm_name);
 }
 
 std::vector<std::uint64_t> SupervisorDevice::output_hashes(std::size_t shape, ArmName arm_name,

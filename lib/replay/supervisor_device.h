@@ -15,6 +15,7 @@
 #include "challenge/challenge.h"
 #include "driver/nvml.h"
 #include "replay/challenge_python.h"
+#include "replay/custom_checks.h"
 #include "replay/device_checks.h"
 #include "replay/device_side.h"
 #include "replay/evaluation.h"
@@ -53,6 +54,8 @@ class SupervisorDevice {
                     Channel::Idle idle);  // inputs.py, where it has a part
   void rebuild_reference(const BoundBundle& reference);
   void start_reference(const Challenge& challenge, Channel::Idle idle);  // in its place
+  void start_checks(const Challenge& challenge,
+                    Channel::Idle idle);  // check.py, where it has a part
   // In this order: what is made before the copies cannot fail for want of memory that an arm took.
   void bind_arm(ArmName arm, const BoundBundle& bundle);
   void make_buffers();
@@ -82,8 +85,10 @@ class SupervisorDevice {
 
   // Outputs in a transfer buffer, against the expected ones. `poison` is what the replay began
   // with.
-  std::optional<DeviceChecks::Failure> check(std::size_t shape, ArmName arm, std::size_t slot,
-                                             std::uint64_t poison);
+  std::optional<DeviceChecks::Failure> check(std::size_t shape, std::size_t regime, ArmName arm,
+                                             std::size_t slot, std::uint64_t poison);
+  // What all of an arm's outputs together came to, where check.py is asked for that.
+  std::optional<DeviceChecks::Failure> check_means(std::size_t shape, ArmName arm) const;
   // XXH3-64 of each output's bytes, in the order of the bundle's tensors.
   std::vector<std::uint64_t> output_hashes(std::size_t shape, ArmName arm, std::size_t slot);
 
@@ -120,6 +125,7 @@ class SupervisorDevice {
   std::optional<DeviceChecks> checks_;
   std::array<ArmSide, 2> arms_;
   std::unique_ptr<ChallengePython> inputs_python_;  // null: no shape needs it
+  std::unique_ptr<CustomChecks> custom_checks_;     // likewise
   BoundBundle reference_;
   std::unique_ptr<Rebuild> rebuild_;
   // Of a reference in Python.

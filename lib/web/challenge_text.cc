@@ -11,11 +11,39 @@ void append(std::string& list, const char* separator, const std::string& item) {
   list += cat(list.empty() ? "" : separator, item);
 }
 
+std::string limits_text(const Check& check) {
+  const std::string per = check.per == Per::row ? " of every row" : "";
+  switch (check.kind) {
+    case CheckKind::exact:
+      return "as expected, bit for bit";
+    case CheckKind::close:
+      return cat("within ", number_text(check.atol, 6), " + ", number_text(check.rtol, 6),
+                 " · |expected|");
+    case CheckKind::row_bound:
+      return cat("within ", number_text(check.c, 6), " · rms of the row + ",
+                 number_text(check.rtol, 6), " · |expected|");
+    case CheckKind::rel_l2:
+      return cat("relative L2 error", per, " at most ", number_text(check.limit, 6),
+                 check.quantile < 1
+                     ? cat(", for ", number_text(100 * check.quantile, 4), " % of the rows")
+                     : "");
+    case CheckKind::cosine:
+      return cat("cosine similarity", per, " at least ", number_text(check.limit, 9));
+    case CheckKind::codes:
+      return cat(number_text(100 * check.same, 4), " % of the codes equal, none further off than ",
+                 check.within, check.within == 1 ? " step" : " steps");
+    case CheckKind::versus_baseline:
+      return cat("relative L2 error of every row at most ", number_text(check.factor, 4),
+                 " times the baseline's, or ", number_text(check.floor, 6));
+    case CheckKind::custom:
+      return cat("error by check.py at most ", number_text(check.limit, 6),
+                 check.over_evaluation ? " in the mean of all replays" : "");
+  }
+  return {};
+}
+
 std::string check_text(const Check& check) {
-  std::string text = check.kind == CheckKind::exact
-                         ? "as expected, bit for bit"
-                         : cat("within ", number_text(check.atol, 6), " + ",
-                               number_text(check.rtol, 6), " · |expected|");
+  std::string text = limits_text(check);
   if (check.max_mismatched > 0) {
     text += cat(", but for ", number_text(100 * check.max_mismatched, 4), " % of the elements");
   }

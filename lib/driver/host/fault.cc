@@ -20,9 +20,15 @@ namespace kjudge {
 namespace {
 
 // What KJUDGE_HOST_PROCESS can be; the processes of an evaluation.
-constexpr std::array<std::string_view, 7> kProcesses = {
-    "supervisor",         "worker-baseline",   "worker-submission", "capture-baseline",
-    "capture-submission", "capture-reference", "reference"};
+constexpr std::array<std::string_view, 9> kProcesses = {"supervisor",
+                                                        "worker-baseline",
+                                                        "worker-submission",
+                                                        "capture-baseline",
+                                                        "capture-submission",
+                                                        "capture-reference",
+                                                        "reference",
+                                                        "inputs",
+                                                        "check"};
 
 struct Rule {
   std::string call;
