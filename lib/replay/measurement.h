@@ -35,6 +35,7 @@ class Measurement {
   void run_rounds();
   void judge_clocks();
   void conclude(const ArmFailed& failed);
+  void explain(DriverError& error);
   void finish();
 
  private:
@@ -52,6 +53,7 @@ class Measurement {
     return cat("shape ", shapes_[shape]->name, ": ");
   }
 
+  void store_phases();
   void copy_memory();
   Workers start_workers(const PlannedRound& plan);
   template <class Body>
