@@ -10,6 +10,7 @@
 #include "json.h"
 #include "judge/report.h"
 #include "options.h"
+#include "score/explain.h"
 #include "score/result_json.h"
 
 namespace kjudge {
@@ -18,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ScoreOptions {
-  bool json = false;
+  bool json = false, explain = false;
   std::vector<std::string> paths;
 };
 
@@ -95,7 +96,10 @@ int score_command(const ScoreOptions& options) {
     if (options.json) {
       scores.push_back(score_json(file.string(), evaluation));
     } else {
-      std::cout << file.string() << "\n" << evaluation_table(evaluation) << "\n";
+      std::cout << file.string() << "\n"
+                << (options.explain ? printable(explanation(evaluation))
+                                    : evaluation_table(evaluation))
+                << "\n";
     }
   }
   if (options.json) {
@@ -115,6 +119,10 @@ void add_score(CLI::App& app, int& status) {
   command->add_option("results", options->paths, "Result files, or folders with results in them")
       ->required()
       ->check(CLI::ExistingPath);
+  command
+      ->add_flag("--explain", options->explain,
+                 "Show how each score follows from the times, in numbers")
+      ->excludes("--json");
   command->callback([=, &status] { status = score_command(*options); });
 }
 

@@ -61,14 +61,17 @@ TEST_CASE("a shape's speedup is the median of its 30 ratios, its interval spans 
 }
 
 TEST_CASE("the score is the geometric mean of the shapes, its interval that of the rounds") {
-  // Opposite trends cancel round by round, so the score's interval is narrow.
+  // Opposite trends cancel round by round, so the score's interval is narrow; it holds the score.
   const Score both =
       score(evaluation_of({shape_of("up", [](int round, int) { return std::exp2(round); }),
                            shape_of("down", [](int round, int) { return std::exp2(7 - round); })}));
   CHECK(both.ranked);
   CHECK(both.speedup == doctest::Approx(std::sqrt(6.0 * 24.0)));  // medians of 4, 8 and 16, 32
   CHECK(both.interval.low == doctest::Approx(std::exp2(3.5)));
-  CHECK(both.interval.high == doctest::Approx(std::exp2(3.5)));
+  CHECK(both.rounds.size() == 6);
+  CHECK(*std::max_element(both.rounds.begin(), both.rounds.end()) ==
+        doctest::Approx(std::exp2(3.5)));
+  CHECK(both.interval.high == both.speedup);
   CHECK(both.shapes[0].interval.high == 32);
 }
 
@@ -200,6 +203,64 @@ TEST_CASE("the interval holds the true value with 96.9 %, also where rounds diff
     CHECK(coverage > 0.96875 - 0.011);  // 4 standard errors
     CHECK(coverage < 0.96875 + 0.011);
   }
+}
+
+TEST_CASE("the interval holds the speedup even where rounds disagree about which regime is fast") {
+  // Regimes a and b are 1 and 4 in even rounds, 4 and 1 in odd ones: 2 in every round, 2.5 over
+  // all.
+  ShapeFacts shape =
+      shape_of("s", [](int round, int pair) { return (pair < 3) == (round % 2 == 0) ? 1.0 : 4.0; });
+  for (RoundFacts& round : shape.rounds) {
+    for (std::size_t p = 0; p < round.pairs.size(); ++p) {
+      round.pairs[p].regime = p < 3 ? "a" : "b";
+    }
+  }
+  const ShapeScore scored = score(evaluation_of({shape})).shapes.at(0);
+  CHECK(scored.regime_medians == std::vector<double>{2.5, 2.5});
+  CHECK(scored.rounds == std::vector<double>(6, 2.0));
+  CHECK(scored.speedup == 2.5);
+  CHECK(scored.interval.low == 2);
+  CHECK(scored.interval.high == 2.5);
+}
+
+TEST_CASE(
+    "swapped arms give the reciprocal; the order of pairs and the unit of time give nothing") {
+  std::mt19937_64 draw(5);
+  std::normal_distribution<double> noise(0.1, 0.05);
+  const ShapeFacts shape = shape_of("s", [&](int, int) { return std::exp(noise(draw)); });
+  const Score as_is = score(evaluation_of({shape}));
+
+  ShapeFacts swapped = shape, shuffled = shape, slower = shape;
+  for (RoundFacts& round : swapped.rounds) {
+    for (Pair& pair : round.pairs) std::swap(pair.arms[0], pair.arms[1]);
+  }
+  for (RoundFacts& round : shuffled.rounds) {
+    std::shuffle(round.pairs.begin(), round.pairs.end(), draw);
+  }
+  std::reverse(shuffled.rounds.begin(), shuffled.rounds.end());
+  for (RoundFacts& round : slower.rounds) {
+    for (Pair& pair : round.pairs) {
+      for (ArmTimes& arm : pair.arms) arm.replays[0].event_ns *= 1024;
+    }
+  }
+  // The median of an even number is the mean of two, whose reciprocal is not that of theirs.
+  const Score other = score(evaluation_of({swapped}));
+  CHECK(other.speedup == doctest::Approx(1 / as_is.speedup).epsilon(1e-3));
+  CHECK(other.interval.low == doctest::Approx(1 / as_is.interval.high));
+  CHECK(other.interval.high == doctest::Approx(1 / as_is.interval.low));
+  for (const ShapeFacts& same : {shuffled, slower}) {
+    const Score score_of = score(evaluation_of({same}));
+    CHECK(score_of.speedup == as_is.speedup);
+    CHECK(score_of.interval.low == as_is.interval.low);
+    CHECK(score_of.interval.high == as_is.interval.high);
+  }
+}
+
+TEST_CASE("the speedup is no value of one pair: a fifth of wild ones moves it little") {
+  const auto wild = [](int round, int pair) { return pair == round % 5 ? 50.0 : 1 + pair / 100.0; };
+  const Score scored = score(evaluation_of({shape_of("s", wild)}));
+  CHECK(scored.speedup < 1.04);
+  CHECK(scored.interval.high < 1.04);
 }
 
 TEST_CASE("rank: best first, in tie groups with the best of each") {

@@ -64,6 +64,16 @@ std::string failure_text(const CheckFailure& failure) {
   return text;
 }
 
+std::string flags_text(const ShapeScore& shape) {
+  std::string text = shape.below_floor ? ", below the floor" : "";
+  for (const ArmName arm : {ArmName::baseline, ArmName::submission}) {
+    if (shape.two_modes[static_cast<std::size_t>(arm)]) {
+      text += cat(", two modes of the ", name(arm));
+    }
+  }
+  return text;
+}
+
 // "4096x1000: clock 1755 to 1980 MHz, at most 512.3 W, at most 54 C, throttled: sw_power_cap";
 // empty where nothing is known.
 std::string gpu_text(const ShapeFacts& shape) {
@@ -181,7 +191,7 @@ std::string evaluation_table(const Evaluation& evaluation) {
       row.insert(row.end(), {"-", "-", shape.timed ? "-" : "test", "-"});
     }
     row.emplace_back(name(shape.verdict));
-    if (of_shape != scored.shapes.end() && of_shape->below_floor) row.back() += ", below the floor";
+    if (of_shape != scored.shapes.end()) row.back() += flags_text(*of_shape);
     rows.push_back(std::move(row));
   }
   std::string text = evaluation.shapes.empty() ? "" : aligned(rows);
@@ -253,12 +263,18 @@ Json score_json(const std::string& file, const Evaluation& evaluation) {
   const Score scored = score(evaluation);
   Json::List shapes;
   for (const ShapeScore& shape : scored.shapes) {
-    shapes.push_back(Json{Json::Object{{"name", text_json(shape.name)},
-                                       {"baseline_ns", Json{shape.baseline_ns}},
-                                       {"submission_ns", Json{shape.submission_ns}},
-                                       {"speedup", Json{shape.speedup}},
-                                       {"interval", interval_json(shape.interval)},
-                                       {"below_floor", Json{shape.below_floor}}}});
+    Json::Object object = {{"name", text_json(shape.name)},
+                           {"baseline_ns", Json{shape.baseline_ns}},
+                           {"submission_ns", Json{shape.submission_ns}},
+                           {"speedup", Json{shape.speedup}},
+                           {"interval", interval_json(shape.interval)},
+                           {"below_floor", Json{shape.below_floor}}};
+    Json::List arms;
+    for (const ArmName arm : {ArmName::baseline, ArmName::submission}) {
+      if (shape.two_modes[static_cast<std::size_t>(arm)]) arms.push_back(text_json(name(arm)));
+    }
+    if (!arms.empty()) object.push_back({"two_modes", Json{std::move(arms)}});
+    shapes.push_back(Json{std::move(object)});
   }
   return Json{Json::Object{{"file", text_json(file)},
                            {"submission", text_json(evaluation.submission)},

@@ -25,9 +25,8 @@ std::vector<std::string> regimes_of(const ShapeFacts& shape) {
   return names;
 }
 
-// Geometric mean over the regimes of the median ratio of each one's pairs; nullopt when a regime
-// has none.
-std::optional<double> ratio_of(const std::vector<const RoundFacts*>& rounds,
+// The median ratio of each regime's pairs; empty when a regime has none.
+std::vector<double> medians_of(const std::vector<const RoundFacts*>& rounds,
                                const std::vector<std::string>& regimes) {
   std::vector<double> medians;
   for (const std::string& regime : regimes) {
@@ -37,11 +36,10 @@ std::optional<double> ratio_of(const std::vector<const RoundFacts*>& rounds,
         if (pair.regime == regime) ratios.push_back(pair.ratio());
       }
     }
-    if (ratios.empty()) return std::nullopt;
+    if (ratios.empty()) return {};
     medians.push_back(median(ratios));
   }
-  if (medians.empty()) return std::nullopt;
-  return geometric_mean(medians);
+  return medians;
 }
 
 // An arm's time over the regimes as the speedup is taken over them, so that the two times of a
@@ -62,9 +60,31 @@ double time_of(const ShapeFacts& shape, const std::vector<std::string>& regimes,
   return geometric_mean(medians);
 }
 
-Interval span_of(const std::vector<double>& rounds) {
-  const auto [low, high] = std::minmax_element(rounds.begin(), rounds.end());
-  return {*low, *high};
+// The median of all pairs lies between the smallest and the largest of the rounds'. A geometric
+// mean of such medians need not, where rounds disagree about which of them is large; the interval
+// reaches to it then.
+Interval span_of(const std::vector<double>& rounds, double all) {
+  Interval span{all, all};
+  for (const double round : rounds) {
+    span = {std::min(span.low, round), std::max(span.high, round)};
+  }
+  return span;
+}
+
+std::optional<TwoModes> modes_of(const ShapeFacts& shape, const std::vector<std::string>& regimes,
+                                 ArmName arm) {
+  std::vector<std::vector<double>> times(regimes.size());
+  double tick_ns = 0;
+  for (const RoundFacts& round : shape.rounds) {
+    tick_ns = std::max(tick_ns, round.clock_tick_ns);
+    for (const Pair& pair : round.pairs) {
+      const auto regime = std::find(regimes.begin(), regimes.end(), pair.regime);
+      for (const Clocks& clocks : pair.arms[static_cast<std::size_t>(arm)].replays) {
+        times[static_cast<std::size_t>(regime - regimes.begin())].push_back(clocks.event_ns);
+      }
+    }
+  }
+  return find_two_modes(times, tick_ns);
 }
 
 // Times without these bounds have ratios and means that no double holds.
@@ -101,8 +121,9 @@ std::string missing_pairs(const ShapeFacts& shape, const std::vector<std::string
     if (round.pairs.size() != static_cast<std::size_t>(kPairsPerRound)) {
       return cat(round.pairs.size(), " of ", kPairsPerRound, " pairs in round ", r + 1);
     }
-    if (!ratio_of({&round}, regimes).has_value())
+    if (medians_of({&round}, regimes).empty()) {
       return cat("a regime is missing in round ", r + 1);
+    }
   }
   return {};
 }
@@ -138,22 +159,26 @@ Score score(const Evaluation& evaluation) {
     }
     if (const std::string why = missing_pairs(shape, regimes); !why.empty()) not_ranked(who + why);
 
-    std::vector<const RoundFacts*> all;
-    std::vector<double> rounds;
-    for (std::size_t r = 0; r < shape.rounds.size(); ++r) {
-      all.push_back(&shape.rounds[r]);
-      const std::optional<double> value = ratio_of({&shape.rounds[r]}, regimes);
-      if (!value.has_value()) continue;
-      rounds.push_back(*value);
-      if (r < by_round.size()) by_round[r].push_back(*value);
-    }
     ShapeScore& scored = score.shapes.emplace_back();
     scored.name = shape.name;
+    scored.regimes = regimes;
+    std::vector<const RoundFacts*> all;
+    for (std::size_t r = 0; r < shape.rounds.size(); ++r) {
+      all.push_back(&shape.rounds[r]);
+      const std::vector<double> medians = medians_of({&shape.rounds[r]}, regimes);
+      if (medians.empty()) continue;
+      scored.rounds.push_back(geometric_mean(medians));
+      if (r < by_round.size()) by_round[r].push_back(scored.rounds.back());
+    }
     scored.baseline_ns = time_of(shape, regimes, ArmName::baseline);
     scored.submission_ns = time_of(shape, regimes, ArmName::submission);
-    scored.speedup = *ratio_of(all, regimes);
-    scored.interval = rounds.empty() ? Interval{scored.speedup, scored.speedup} : span_of(rounds);
+    scored.regime_medians = medians_of(all, regimes);
+    scored.speedup = geometric_mean(scored.regime_medians);
+    scored.interval = span_of(scored.rounds, scored.speedup);
     scored.below_floor = shape.floor_ns.has_value() && scored.submission_ns < *shape.floor_ns;
+    for (const ArmName arm : {ArmName::baseline, ArmName::submission}) {
+      scored.two_modes[static_cast<std::size_t>(arm)] = modes_of(shape, regimes, arm);
+    }
     speedups.push_back(scored.speedup);
   }
   std::set<std::string> names;
@@ -165,12 +190,11 @@ Score score(const Evaluation& evaluation) {
     return score;
   }
   score.speedup = geometric_mean(speedups);
-  std::vector<double> rounds;
   for (const std::vector<double>& values : by_round) {
     // A round counts with every shape or not at all.
-    if (values.size() == speedups.size()) rounds.push_back(geometric_mean(values));
+    if (values.size() == speedups.size()) score.rounds.push_back(geometric_mean(values));
   }
-  score.interval = rounds.empty() ? Interval{score.speedup, score.speedup} : span_of(rounds);
+  score.interval = span_of(score.rounds, score.speedup);
   score.ranked = score.why_not.empty();
   return score;
 }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "replay/evaluation.h"
+#include "score/modes.h"
 
 namespace kjudge {
 
-// Derives scores from the facts of an evaluation. Pure: the same facts give the same bytes anywhere.
+// Derives scores from the facts of an evaluation. Pure: the same facts give the same bytes
+// anywhere.
 
 struct Interval {
   double low = 0, high = 0;
@@ -18,17 +21,23 @@ struct Interval {
 struct ShapeScore {
   std::string name;
   double baseline_ns = 0, submission_ns = 0;  // geometric means over regimes of the median
-  double speedup = 0;   // median paired ratio; with several regimes the geometric mean of each one's
-  Interval interval;    // smallest to largest of the round medians
+  double speedup = 0;  // median paired ratio; with several regimes the geometric mean of each one's
+  Interval interval;   // smallest to largest of `rounds`, and of `speedup`
   bool below_floor = false;
+  std::array<std::optional<TwoModes>, 2> two_modes;  // by ArmName; of all its replays
+  // The steps to them.
+  std::vector<std::string> regimes;    // in the order they first appear
+  std::vector<double> regime_medians;  // of the ratios of all pairs, by regime
+  std::vector<double> rounds;          // as `speedup`, of each round that has every regime
 };
 
 struct Score {
   bool ranked = false;  // accepted, with every timed shape and all rounds there
   std::string why_not;  // when not ranked
   double speedup = 0;   // geometric mean of the shapes'
-  Interval interval;    // smallest to largest of the per-round scores
+  Interval interval;    // smallest to largest of `rounds`, and of `speedup`
   std::vector<ShapeScore> shapes;
+  std::vector<double> rounds;  // as `speedup`, of each round that has every shape
 };
 
 Score score(const Evaluation& evaluation);

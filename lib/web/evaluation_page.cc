@@ -66,6 +66,16 @@ std::vector<Html> headline(const EvaluationPage& page) {
   return parts;
 }
 
+Cell time_cell(double ns, bool two_modes) {
+  Html both("span", {});
+  both.add(duration_text(ns));
+  if (two_modes) {
+    both.add(" ");
+    both.add(element("span", {{"class", "badge odd"}}, "two modes"));
+  }
+  return number_cell(std::move(both), ns);
+}
+
 Html shape_table(const Evaluation& evaluation, const Score& score) {
   Table table;
   table.caption = "Shapes";
@@ -78,8 +88,8 @@ Html shape_table(const Evaluation& evaluation, const Score& score) {
     if (scored != nullptr) {
       row.push_back(number_cell(times_text(scored->speedup), scored->speedup));
       row.push_back(number_cell(interval_text_of(scored->interval), scored->interval.low));
-      row.push_back(number_cell(duration_text(scored->baseline_ns), scored->baseline_ns));
-      row.push_back(number_cell(duration_text(scored->submission_ns), scored->submission_ns));
+      row.push_back(time_cell(scored->baseline_ns, scored->two_modes[0].has_value()));
+      row.push_back(time_cell(scored->submission_ns, scored->two_modes[1].has_value()));
     } else {
       row.push_back(number_cell(shape.timed ? "no times" : "not timed"));
       row.insert(row.end(), 3, number_cell("–"));

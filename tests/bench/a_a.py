@@ -1,43 +1,86 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The baseline against itself: how often the interval of a shape contains 1, and how wide it is.
+"""The same kernels as baseline and as submission, judged again and again: how far from 1 the speedup
+comes out, how often its interval contains 1, and where the variance is.
 
-    a_a.py [KJUDGE] [EVALUATIONS]     50 evaluations of 4 shapes are 200 trials
+Two captures of the same code; then each evaluation is a `kjudge replay` on fresh hidden inputs, with
+fresh workers each round and no Python.
+
+    a_a.py --evaluations 50 --json a_a.json       12 shapes, so 600 trials
+    a_a.py --merge a_a.json more.json             the table of several runs
 """
 
-import json
-import os
-import subprocess
+import math
+import statistics
 import sys
-import tempfile
+
+import _bench
+import _mixed
 
 
-def main(arguments):
-    kjudge = arguments[0] if arguments else "build/bin/kjudge"
-    evaluations = int(arguments[1]) if len(arguments) > 1 else 50
-    trials = covered = widths = scores_covered = 0
-    with tempfile.TemporaryDirectory() as folder:
-        bundle = os.path.join(folder, "baseline.kjb")
-        subprocess.run([kjudge, "capture", "--role", "baseline", "--challenge", "softmax", "-o", bundle],
-                       stdout=subprocess.DEVNULL, check=True)
-        for number in range(evaluations):
-            done = subprocess.run([kjudge, "replay", "--submission", bundle, "--baseline", bundle,
-                                   "--challenge", "softmax", "--json"],
-                                  stdout=subprocess.PIPE, check=True)
-            score = json.loads(done.stdout)["score"]
-            for shape in score["shapes"]:
-                low, high = shape["interval"]["low"], shape["interval"]["high"]
-                trials += 1
-                covered += low <= 1 <= high
-                widths += high - low
-            scores_covered += score["interval"]["low"] <= 1 <= score["interval"]["high"]
-            print("%d of %d: %.1f %% of %d intervals contain 1, mean width %.4f" %
-                  (number + 1, evaluations, 100 * covered / trials, trials, widths / trials),
-                  flush=True)
-    print("coverage %.1f %% (shapes), %.1f %% (scores); mean width %.4f" %
-          (100 * covered / trials, 100 * scores_covered / evaluations, widths / trials))
-    return 0 if covered >= 0.92 * trials else 1
+def measure(arguments, record):
+    with _bench.Workplace() as place:
+        lengths = arguments.lengths
+        challenge = place.challenge("mixed", _mixed.TENSORS, _mixed.shapes(arguments.kinds, lengths))
+        reference = place.capture(challenge, "reference", role="reference")
+        baseline = place.capture(challenge, "baseline", role="baseline")
+        submission = place.capture(challenge, "submission", place.python_submission("same", "mixed"))
+        for number in range(arguments.evaluations):
+            if record.late():
+                break
+            result = place.replay(challenge, submission, baseline, reference)
+            record.note(device=result["device"], kjudge=result["kjudge_version"])
+            record.add(_bench.facts_of(result))
+            print("%d of %d: %.1f s" % (number + 1, arguments.evaluations, result["wall_s"]),
+                  file=sys.stderr, flush=True)
+
+
+def show(record):
+    evaluations = record.evaluations
+    print("%s, kjudge %s: %d evaluations, %.1f s each" % (
+        record.content.get("device"), record.content.get("kjudge"), len(evaluations),
+        statistics.mean(e["wall_s"] for e in evaluations)))
+    rows = []
+    all_covered = []
+    for name in evaluations[0]["shapes"]:
+        shapes = [e["shapes"][name] for e in evaluations if name in e["shapes"]]
+        errors = [abs(s["speedup"] - 1) for s in shapes]
+        covered = [s["interval"][0] <= 1 <= s["interval"][1] for s in shapes]
+        all_covered += covered
+        logs = [[[math.log(pair[0] / pair[1]) for pair in r] for r in s["rounds"]] for s in shapes]
+        within, between, beyond = _bench.variances(logs)
+        mean = statistics.mean(math.log(s["speedup"]) for s in shapes)
+        rows.append([name, "%.1f" % (statistics.median(s["baseline_ns"] for s in shapes) / 1e3),
+                     "%d" % shapes[0]["replays_per_arm"],
+                     "%.0f" % (100 * _bench.share(errors, lambda x: x <= 0.005)),
+                     "%.0f" % (100 * _bench.share(errors, lambda x: x <= 0.01)),
+                     "%.0f" % (100 * _bench.share(errors, lambda x: x <= 0.04)),
+                     "%.2f" % (100 * _bench.quantile(errors, 0.95)),
+                     "%.0f" % (100 * _bench.share(covered, bool)),
+                     "%.2f" % (100 * statistics.mean(s["interval"][1] - s["interval"][0] for s in shapes)),
+                     "%.2f" % (100 * within), "%.2f" % (100 * between), "%.2f" % (100 * beyond),
+                     "%+.2f" % (100 * mean), "%d" % sum(s["voids"] for s in shapes)])
+    _bench.table(["all in %", "us", "m", "<=0.5", "<=1", "<=4", "q95", "contains 1", "width", "within",
+                  "rounds", "evals", "mean", "voids"], rows)
+    scores = [e["interval"][0] <= 1 <= e["interval"][1] for e in evaluations]
+    print("intervals that contain 1: %.1f %% of %d shapes, %.1f %% of %d scores" % (
+        100 * _bench.share(all_covered, bool), len(all_covered), 100 * _bench.share(scores, bool),
+        len(scores)))
+    print("us: median; m: replays per arm and pair; <=: share of |speedup - 1|, q95 its 95 % quantile;\n"
+          "within, rounds, evals: sd of a pair's ratio within a round, of rounds and of evaluations beyond "
+          "it;\nmean: of the log speedup")
+
+
+def main():
+    parser = _bench.options(__doc__, 50)
+    parser.add_argument("--lengths", type=int, nargs="+", metavar="US", help="only these; default all")
+    parser.add_argument("--kinds", nargs="+", choices=("copy", "product"), default=("copy", "product"))
+    arguments = parser.parse_args()
+    record = _bench.Record(arguments, "a_a")
+    if not arguments.merge:
+        measure(arguments, record)
+    show(record)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    _bench.run(main)
