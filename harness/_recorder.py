@@ -51,6 +51,8 @@ class Recorder:
         self._library = ctypes.CDLL(path)
         for name, types in _SIGNATURES.items():
             getattr(self._library, "kjudge_record_" + name).argtypes = types
+        self._library.kjudge_record_left_out.argtypes = [POINTER(c_uint64)]
+        self._library.kjudge_record_left_out.restype = c_uint64
 
     def _call(self, name, *arguments):
         if getattr(self._library, "kjudge_record_" + name)(*arguments) != 0:
@@ -107,3 +109,8 @@ class Recorder:
     def write(self, path, seconds):
         self._call("write", path.encode(),
                    byref(_Seconds(*[seconds.get(s, 0.0) for s in ("import", "prepare", "capture")])))
+
+    def left_out(self):
+        """Bytes and allocations that the last write left out."""
+        allocations = c_uint64()
+        return self._library.kjudge_record_left_out(byref(allocations)), allocations.value

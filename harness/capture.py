@@ -296,6 +296,11 @@ class Capture:
     def export(self):
         clear_free_memory()
         self.recorder.write(self.request["bundle"], self.seconds)
+        left_out, allocations = self.recorder.left_out()
+        if allocations:
+            print("kjudge: the recording leaves out %d allocation%s, %.1f MiB, to which no argument "
+                  "of a kernel leads" % (allocations, "s" * (allocations > 1), left_out / 2**20),
+                  file=sys.stderr)
 
 
 def uses_torch():

@@ -67,6 +67,9 @@ PointerRules::PointerRules(const Watched& watched, const std::vector<RecordedSha
 }
 
 const PointerRules::Forbidden* PointerRules::forbidden(std::uint64_t word) const {
+  if (forbidden_.empty() || word < forbidden_.front().begin || word >= forbidden_.back().end) {
+    return nullptr;
+  }
   const auto after = std::upper_bound(
       forbidden_.begin(), forbidden_.end(), word,
       [](std::uint64_t value, const Forbidden& range) { return value < range.begin; });
@@ -83,11 +86,26 @@ const Allocation* PointerRules::live(std::uint64_t word) const {
   return &*std::prev(after);
 }
 
+// A tensor can lie across mappings that touch (torch's expandable segments): all of them are
+// reached.
 void PointerRules::reach(const Allocation& allocation) {
   const auto index = static_cast<std::size_t>(&allocation - live_.data());
   if (reached_[index] || allocation.role != Role::state) return;
-  reached_[index] = true;
-  to_scan_.push_back(index);
+  std::size_t first = index, end = index + 1;
+  while (first > 0 && live_[first - 1].end() == live_[first].address) --first;
+  while (end < live_.size() && live_[end - 1].end() == live_[end].address) ++end;
+  for (std::size_t i = first; i < end; ++i) {
+    reached_[i] = true;
+    to_scan_.push_back(i);
+  }
+}
+
+std::vector<Allocation> PointerRules::reached() const {
+  std::vector<Allocation> reached;
+  for (std::size_t i = 0; i < live_.size(); ++i) {
+    if (reached_[i] || live_[i].role != Role::state) reached.push_back(live_[i]);
+  }
+  return reached;
 }
 
 void PointerRules::check(const RecordedShape& shape) {
@@ -208,9 +226,8 @@ void PointerRules::check_copied_end(const RecordedShape& shape, std::uint64_t ad
   throw Refused(Rule::host_memory_copy, cat(where, " is host memory"));
 }
 
-// Follows pointers from what arguments reach. Only where there is something that must not be found.
+// Follows pointers from what arguments reach.
 void PointerRules::check_reached_memory() {
-  if (forbidden_.empty()) return to_scan_.clear();
   std::vector<std::uint64_t> block(kBlock / 8);
   while (!to_scan_.empty()) {
     const Allocation allocation = live_[to_scan_.back()];
@@ -222,7 +239,6 @@ void PointerRules::check_reached_memory() {
         const std::uint64_t word = block[i];
         if (word < 0x10000 || word >> 57 != 0) continue;
         if (const Allocation* next = live(word)) reach(*next);
-        if (word < forbidden_.front().begin || word >= forbidden_.back().end) continue;
         if (const Forbidden* range = forbidden(word)) {
           throw Refused(range->rule, cat("memory that kernels use (", allocation.requested,
                                          " bytes of ", allocation.call, ", at byte ",

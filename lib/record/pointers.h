@@ -46,13 +46,16 @@ struct LoadedVariable {
 
 // Checks what nodes point to: what a replay has at the same address is fine, all else is refused
 // with the node, the argument and the reason. Words of eight bytes, aligned, in arguments and, from
-// there on, in the state memory that can be reached: a pointer a kernel could follow.
+// there on, in the state memory that can be reached: a pointer a kernel could follow. What no such
+// word leads to, a recording need not hold.
 class PointerRules {
  public:
   PointerRules(const Watched& watched, const std::vector<RecordedShape>& shapes,
                const std::vector<LoadedVariable>& variables);
 
   void check(const RecordedShape& shape);
+  // Of all shapes that were checked: tensors, and the state memory that was reached. Ascending.
+  std::vector<Allocation> reached() const;
 
  private:
   // What no replay has at the same address.

@@ -203,6 +203,9 @@ KJ_EXPORTED int kjudge_record_refuse(const char* rule, const char* what) {
   });
 }
 
-KJ_EXPORTED uint64_t kjudge_record_peak_bytes(void) {
-  return api().recording ? api().recording->peak_bytes() : 0;
+KJ_EXPORTED uint64_t kjudge_record_left_out(uint64_t* allocations) {
+  const Recording::LeftOut left_out =
+      api().recording ? api().recording->left_out() : Recording::LeftOut{};
+  *allocations = left_out.allocations;
+  return left_out.bytes;
 }

@@ -95,8 +95,9 @@ void kjudge_record_call_failure(struct kjudge_record_failed* failure);
 // breaks it. `what` says where.
 int kjudge_record_refuse(const char* rule, const char* what);
 
-// Highest device memory in use so far.
-uint64_t kjudge_record_peak_bytes(void);
+// Bytes of device memory in use that write left out, and in how many allocations: no argument of a
+// kernel, copy or memset leads there, nor does a pointer in memory that one leads to.
+uint64_t kjudge_record_left_out(uint64_t* allocations);
 
 #ifdef __cplusplus
 }

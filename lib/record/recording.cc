@@ -452,6 +452,7 @@ std::vector<Recording::Variable> Recording::unchanged_variables(
 }
 
 Bundle Recording::describe(const std::vector<std::size_t>& used,
+                           const std::vector<Allocation>& memory,
                            const std::vector<Variable>& variables,
                            const RecordingSeconds& seconds) const {
   Bundle bundle;
@@ -483,7 +484,7 @@ Bundle Recording::describe(const std::vector<std::size_t>& used,
       }
     }
   }
-  for (const Allocation& allocation : observed.memory.live()) {
+  for (const Allocation& allocation : memory) {
     bundle.regions.push_back(
         {allocation.address, allocation.size, allocation.role, allocation.device});
   }
@@ -550,7 +551,15 @@ void Recording::write(const std::filesystem::path& path, const RecordingSeconds&
 
   clear_returned();
   KJ_DRIVER(driver_, cuCtxSynchronize());
-  Bundle bundle = describe(used, variables, seconds);
+  const std::vector<Allocation> memory = rules.reached();
+  left_out_ = {};
+  for (const Allocation& allocation : watched_.observed->memory.live()) {
+    left_out_.bytes += allocation.size;
+    ++left_out_.allocations;
+  }
+  for (const Allocation& allocation : memory) left_out_.bytes -= allocation.size;
+  left_out_.allocations -= memory.size();
+  Bundle bundle = describe(used, memory, variables, seconds);
   const std::uint64_t most = BundleLimits{}.meta_bytes;
   if (const std::uint64_t bytes = meta_bytes(bundle); bytes > most) {
     throw Refused(Rule::too_many_nodes, cat("modules, and nodes with their arguments, take ", bytes,

@@ -38,7 +38,11 @@ class Recording {
   void returned(std::string_view name, std::uint64_t address);
   void write(const std::filesystem::path& path, const RecordingSeconds& seconds);
 
-  std::uint64_t peak_bytes() const { return watched_.observed->memory.peak_bytes(); }
+  // Device memory in use that write() left out, since nothing that kernels are given leads to it.
+  struct LeftOut {
+    std::uint64_t bytes = 0, allocations = 0;
+  };
+  LeftOut left_out() const { return left_out_; }
 
  private:
   // Bytes of a used module's variables, equal to those at load.
@@ -60,8 +64,8 @@ class Recording {
   std::vector<LoadedVariable> loaded_variables() const;
   std::vector<Variable> unchanged_variables(const std::vector<std::size_t>& used,
                                             const std::vector<LoadedVariable>& all) const;
-  Bundle describe(const std::vector<std::size_t>& used, const std::vector<Variable>& variables,
-                  const RecordingSeconds& seconds) const;
+  Bundle describe(const std::vector<std::size_t>& used, const std::vector<Allocation>& memory,
+                  const std::vector<Variable>& variables, const RecordingSeconds& seconds) const;
   void clear_returned() const;
   void audit() const;
   std::vector<std::uint64_t> replay(const RecordedShape& shape) const;
@@ -72,6 +76,7 @@ class Recording {
   std::unique_ptr<KernelModule> kernels_;
   std::vector<RecordedShape> shapes_;
   bool capturing_ = false;
+  LeftOut left_out_;
 };
 
 }  // namespace kjudge

@@ -36,6 +36,7 @@ class Measurement {
   void check_means();
   void judge_clocks();
   void conclude(const ArmFailed& failed);
+  void explain(DriverError& error);
   void finish();
 
  private:
@@ -53,6 +54,7 @@ class Measurement {
     return cat("shape ", shapes_[shape]->name, ": ");
   }
 
+  void store_phases();
   void copy_memory();
   Workers start_workers(const PlannedRound& plan);
   template <class Body>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <exception>
 #include <string_view>
 #include <vector>
 
@@ -35,20 +36,32 @@ class PhaseClock {
     seconds_[static_cast<std::size_t>(found - kSteps.begin())] += seconds;
   }
 
-  // Adds what passes until the returned object goes.
+  // Adds what passes until the returned object goes, be it by an exception: then the step is the
+  // failed one.
   class Timer {
    public:
-    Timer(PhaseClock& clock, std::string_view step) : clock_(clock), step_(step) {}
-    ~Timer() { clock_.add(step_, since(start_)); }
+    Timer(PhaseClock& clock, std::string_view step) : clock_(clock), step_(step) {
+      clock.failed_ = {};
+    }
+    ~Timer() {
+      clock_.add(step_, since(start_));
+      if (std::uncaught_exceptions() > exceptions_ && clock_.failed_.empty()) {
+        clock_.failed_ = step_;
+      }
+    }
     Timer(const Timer&) = delete;
     Timer& operator=(const Timer&) = delete;
 
    private:
     PhaseClock& clock_;
     std::string_view step_;
+    int exceptions_ = std::uncaught_exceptions();
     Clock::time_point start_ = Clock::now();
   };
   Timer time(std::string_view step) { return Timer(*this, step); }
+
+  // The step that the newest exception left; empty: none.
+  std::string_view failed() const { return failed_; }
 
   std::vector<Phase> finish() const {
     std::vector<Phase> phases;
@@ -68,6 +81,7 @@ class PhaseClock {
 
   Clock::time_point start_ = Clock::now();
   std::array<double, kSteps.size()> seconds_{};
+  std::string_view failed_;
 };
 
 }  // namespace kjudge

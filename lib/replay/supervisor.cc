@@ -304,8 +304,21 @@ void Measurement::finish() {
       if (shapes_[s] == &shape && reached_[s]) evaluation_.shapes.push_back(std::move(facts_[s]));
     }
   }
-  for (Phase& phase : phases_.finish()) evaluation_.phases.push_back(std::move(phase));
+  store_phases();
   reach("supervisor", "finished");
+}
+
+void Measurement::store_phases() {
+  for (Phase& phase : phases_.finish()) evaluation_.phases.push_back(std::move(phase));
+}
+
+// The driver refused the supervisor's own work: what that was tells where to look.
+void Measurement::explain(DriverError& error) {
+  store_phases();
+  const std::string_view step = phases_.failed();
+  error.context(step.empty() || step == "start"
+                    ? now_.step
+                    : cat(in_shape(current_), now_.step, ", step ", step));
 }
 
 void measure(const Driver& driver, const Challenge& challenge, const BundleReader* reference,
@@ -321,6 +334,9 @@ void measure(const Driver& driver, const Challenge& challenge, const BundleReade
   } catch (const Concluded&) {
   } catch (const ArmFailed& failed) {
     measurement.conclude(failed);
+  } catch (DriverError& error) {
+    measurement.explain(error);
+    throw;
   }
   measurement.finish();
 }

@@ -12,6 +12,7 @@ namespace kjudge {
 namespace {
 
 constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20;
+constexpr std::uint64_t kStagingBytes = 8 * kMegabyte;
 
 std::uint64_t round_up(std::uint64_t size, std::uint64_t to) { return (size + to - 1) / to * to; }
 
@@ -174,8 +175,9 @@ std::vector<SharedMemory> SupervisorDevice::share(const BoundBundle& bound) {
       side_.stream.synchronize();
     }
     bound.reader->read_memory(i, [&](std::uint64_t offset, std::span<const std::byte> bytes) {
-      KJ_DRIVER(driver_, cuMemcpyHtoD(mapping.address() + offset, bytes.data(), bytes.size()));
+      side_.stream.upload(mapping.address() + offset, bytes.data(), bytes.size());
     });
+    side_.stream.synchronize();
     shared.push_back({i, Purpose::pristine, &pristine_.back()});
   }
   return shared;
@@ -371,15 +373,33 @@ std::vector<std::uint64_t> SupervisorDevice::output_hashes(std::size_t shape, Ar
   const BoundBundle& bound = arm(arm_name);
   std::vector<std::uint64_t> hashes;
   for (const auto& output : bound.tensors[bound.shapes[shape]].written) {
-    Bytes bytes(output.size_bytes);
-    if (!bytes.empty()) {
-      KJ_DRIVER(driver_,
-                cuMemcpyDtoH(bytes.data(), transfers_[slot].mapping.address() + output.offset,
-                             bytes.size()));
-    }
-    hashes.push_back(XXH3_64bits(bytes.data(), bytes.size()));
+    hashes.push_back(hash(transfers_[slot].mapping.address() + output.offset, output.size_bytes));
   }
   return hashes;
+}
+
+// XXH3-64 of device memory. One half of the staging memory is hashed while the other is filled.
+std::uint64_t SupervisorDevice::hash(std::uint64_t address, std::uint64_t bytes) {
+  if (!staging_) staging_.emplace(driver_, 2 * kStagingBytes);
+  const auto half = [&](std::uint64_t offset) {
+    return staging_->as<std::byte>() + offset / kStagingBytes % 2 * kStagingBytes;
+  };
+  const auto copy = [&](std::uint64_t offset) {
+    KJ_DRIVER(driver_,
+              cuMemcpyDtoHAsync(half(offset), address + offset,
+                                std::min(bytes - offset, kStagingBytes), side_.stream.get()));
+  };
+  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(),
+                                                                              XXH3_freeState);
+  KJ_CHECK(state != nullptr);
+  XXH3_64bits_reset(state.get());
+  if (bytes > 0) copy(0);
+  for (std::uint64_t offset = 0; offset < bytes; offset += kStagingBytes) {
+    side_.stream.synchronize();
+    if (bytes - offset > kStagingBytes) copy(offset + kStagingBytes);
+    XXH3_64bits_update(state.get(), half(offset), std::min(bytes - offset, kStagingBytes));
+  }
+  return XXH3_64bits_digest(state.get());
 }
 
 // Long enough to show the clock, short enough to cost nothing: about 0.1 ms.

@@ -111,6 +111,7 @@ class SupervisorDevice {
 
   std::vector<SharedMemory> share(const BoundBundle& bundle);
   std::vector<std::uint64_t> digests(std::size_t shape);
+  std::uint64_t hash(std::uint64_t address, std::uint64_t bytes);
   std::uint64_t expected_address(std::size_t shape, std::size_t output) const;
 
   DeviceSide side_;
@@ -132,8 +133,9 @@ class SupervisorDevice {
   std::vector<std::vector<DeviceBuffer>>
       expected_;  // by measured shape and output of the challenge
   std::unique_ptr<ChallengePython> python_;
-  std::vector<bool> expected_before_;  // by measured shape
-  PinnedMemory results_;               // of kjudge's kernels
+  std::vector<bool> expected_before_;    // by measured shape
+  PinnedMemory results_;                 // of kjudge's kernels
+  std::optional<PinnedMemory> staging_;  // on the way to a hash
 };
 
 }  // namespace kjudge

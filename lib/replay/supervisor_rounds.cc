@@ -120,6 +120,8 @@ Pair Measurement::take_pair(Workers& workers, RoundClock& clock, std::size_t sha
   const auto measured = [&] { return attempt(workers, shape, plan, tick_ns, round, pair, number); };
   try {
     take_until_counted(pair, off_clock, measured);
+  } catch (const DriverError&) {
+    throw;  // explain() tells the shape
   } catch (Error& error) {
     error.context(cat("shape ", shapes_[shape]->name));
     throw;

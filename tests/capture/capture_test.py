@@ -227,6 +227,48 @@ def kernel_fn(state, inputs, outputs):
     driver.copy(outputs.y, state)
 """).dump()
 
+    def test_memory_that_nothing_leads_to_is_left_out(self):
+        outcome = self.accepted(PRELUDE + """
+def prepare(ctx):
+    held = driver.array([1.0] * (1 << 20))
+    return driver.array([0.0, 5.0]), held
+
+def kernel_fn(state, inputs, outputs):
+    kernels["scale_by_counter"].launch(4, 1, outputs.y, inputs.x, state[0], inputs.n)
+""")
+        self.assertEqual(outcome.dump().count(" state"), 1, outcome.dump())
+        self.assertIn("leaves out 1 allocation, 4.0 MiB", outcome.output)
+
+    def test_a_tensor_across_mappings_that_touch_is_whole(self):
+        """As torch's expandable segments lie; a kernel is given the first one's address alone."""
+        outcome = self.accepted(PRELUDE + """
+G = 2 << 20
+
+def prepare(ctx):
+    c = ctypes
+    address = c.c_uint64()
+    driver.call("cuMemAddressReserve", c.byref(address), c.c_size_t(3 * G), c.c_size_t(0), c.c_uint64(0),
+                c.c_uint64(0))
+
+    class Properties(c.Structure):
+        _fields_ = [("type", c.c_int), ("handles", c.c_int), ("kind", c.c_int), ("id", c.c_int),
+                    ("rest", c.c_uint64 * 2)]
+    for i in range(3):
+        handle = c.c_uint64()
+        driver.call("cuMemCreate", c.byref(handle), c.c_size_t(G), c.byref(Properties(1, 1, 1, 0)),
+                    c.c_uint64(0))
+        driver.call("cuMemMap", c.c_uint64(address.value + i * G), c.c_size_t(G), c.c_size_t(0), handle,
+                    c.c_uint64(0))
+    driver.call("cuMemSetAccess", address, c.c_size_t(3 * G), (c.c_int * 3)(1, 0, 3), c.c_size_t(1))
+    return driver.Array(address.value + G, (ctx.shapes[0].n,), "float32")
+
+def kernel_fn(state, inputs, outputs):
+    kernels["scale"].launch(4, 1, state, inputs.x, inputs.factor, inputs.n)
+    driver.copy(outputs.y, state)
+""")
+        self.assertEqual(outcome.dump().count(" state"), 3, outcome.dump())
+        self.assertNotIn("leaves out", outcome.output)
+
     def test_fork_by_the_contestant(self):
         outcome = self.accepted(PRELUDE + """
 def prepare(ctx):

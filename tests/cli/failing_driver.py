@@ -109,6 +109,16 @@ class FailingDriver(_kjudge.Case):
                 draw = sum(map(ord, process + call))
                 yield process, call, 1 + draw % last, errors(call)[draw // 7 % len(errors(call))]
 
+    def test_what_the_supervisor_did_is_told(self):
+        self.judge()
+        for n, words in ((10, ("shape ", "checking, step ")), (100, ("shape ", "round ", ", step "))):
+            _, result, err, _ = self.judge(
+                KJUDGE_HOST_FAULT="supervisor/cuStreamSynchronize:%d:UNKNOWN" % n)
+            self.assertEqual(result["verdict"], "judge_error", err)
+            for word in words:
+                self.assertIn(word, result["message"])
+            self.assertIn("check", [phase["name"] for phase in result["phases"]])
+
     def test_each_call_in_each_process(self):
         count = 0
         for process, call, n, error in self.walk():

@@ -50,9 +50,9 @@ class Case(unittest.TestCase):
     def path(self, *parts):
         return os.path.join(self.folder, *parts)
 
-    def package(self, source, shapes):
+    def package(self, source, shapes, name="challenge"):
         """A challenge whose baseline and reference are the submission in `source`, a folder."""
-        package = self.path("challenge")
+        package = self.path(name + ".challenge")
         shutil.rmtree(package, ignore_errors=True)
         shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
         with open(os.path.join(package, "challenge.json"), "w") as file:

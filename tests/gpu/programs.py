@@ -2,6 +2,7 @@
 """Programs of torch (torch_programs/programs.py): captured, rebuilt in another process, replayed on
 inputs that the capture never saw, with the bits of torch's eager run and in the same time."""
 
+import concurrent.futures
 import json
 import os
 import statistics
@@ -61,6 +62,43 @@ class Programs(Case):
         print("from process start to the first launch %.0f ms" % told["first_launch_ms"])
         self.assertEqual(self.differing(["mixed"]), [])
 
+    def test_rebuild_of_a_thousand_nodes(self):
+        _, told, _, _ = self.evaluated(["thousand_nodes"], 1, 30)
+        shape = told["shapes"]["thousand_nodes"]
+        print("%d nodes: rebuild %.1f ms, with modules; graph %.1f us" %
+              (shape["nodes"], told["rebuild_ms"], shape["event_ns"] / 1e3))
+        self.assertEqual(self.differing(["thousand_nodes"]), [])
+
+    def test_start_of_a_large_bundle(self):
+        _, _, _, size = self.evaluated(["large_weights"], 1, 0)
+        starts = [self.replayed(self.path("programs.kjb"), 1, 0) for _ in range(5)]
+        print("bundle %.1f MB: from process start to the first launch %s ms (context %s, memory %s)" % (
+            size / 1e6, *([round(start[key]) for start in starts]
+                          for key in ("first_launch_ms", "context_ms", "memory_ms"))))
+        self.assertEqual(self.differing(["large_weights"]), [])
+
+    def test_sizes_of_bundles(self):
+        """Of each program alone, beside what torch holds for it. Programs that hold less than 1 MB are
+        left out: their bundles are the modules."""
+        told = json.loads(python(os.path.join(PROGRAMS, "eager.py"), self.folder, "1", *all_names()))
+        names = [name for name in told if told[name]["held_bytes"] >= 1 << 20]
+        everything = sorted(all_names())
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            def size(name):
+                shape = {"program": everything.index(name) + 1, "n": told[name]["n"], "m": told[name]["m"]}
+                package = self.package(PROGRAMS, {name: shape}, name)
+                bundle = self.path(name + ".kjb")
+                log = self.captured(PROGRAMS, package, bundle)["log"]
+                return os.path.getsize(bundle), log.strip()
+
+            sizes = dict(zip(names, pool.map(size, names)))
+        for name, (size, log) in sizes.items():
+            print("%-28s bundle %8.2f MB, torch holds %8.2f MB, ratio %.3f  %s" % (
+                name, size / 1e6, told[name]["held_bytes"] / 1e6, size / told[name]["held_bytes"],
+                log.splitlines()[-1] if log else ""))
+        print("%d programs, median ratio %.3f" % (len(names), statistics.median(
+            size / told[name]["held_bytes"] for name, (size, _) in sizes.items())))
+
     def test_cost_of_the_capture(self):
         plain = ("import sys; sys.path[:0] = [%r]\nimport programs, torch\nwith torch.no_grad():\n"
                  "  f = programs.make('mixed'); x = torch.randn(programs.SIZES['mixed'], device='cuda')\n"
@@ -71,7 +109,7 @@ class Programs(Case):
         plain_s = time.monotonic() - start
         self.evaluated(["mixed"], 1, 0)  # compiled once in here too
         start = time.monotonic()
-        self.captured(PROGRAMS, self.path("challenge"), self.path("again.kjb"))
+        self.captured(PROGRAMS, self.path("challenge.challenge"), self.path("again.kjb"))
         print("capture %.2f s, the plain program %.2f s" % (time.monotonic() - start, plain_s))
 
 

@@ -63,6 +63,9 @@ REFUSED = {
     "device_heap": ("s.heap = extension.load_heap()", "extension.check(s.heap.allocate(i.x.data_ptr(),"
                     " o.y.data_ptr(), i.n, stream()))", ["allocates", "malloc"]),
     "returned_input": ("pass", "return i.x", ["y"]),
+    "device_launch": ("s.device_launch = extension.load_device_launch()",
+                      "extension.check(s.device_launch.start(i.x.data_ptr(), o.y.data_ptr(), i.n,"
+                      " stream()))", ["starts", "Launch"]),
 }
 
 SUBMISSION = PRELUDE + """
@@ -82,6 +85,34 @@ def kernel_fn(s, i, o):
     o.y.copy_(i.x * 2 + 1)
 """
 
+# The other rank, a process of its own, lives as long as the capture.
+NCCL = """
+import atexit, os, subprocess, sys
+import torch
+import torch.distributed as dist
+
+OTHER = '''
+import sys, torch, torch.distributed as dist
+torch.cuda.set_device(1)
+dist.init_process_group("nccl", init_method="file://" + sys.argv[1], rank=1, world_size=2)
+y = torch.ones(int(sys.argv[2]), device="cuda")
+while True:
+    dist.all_reduce(y)
+    torch.cuda.synchronize()
+'''
+
+def prepare(ctx):
+    file = os.path.abspath("nccl-rendezvous")
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("LD_PRELOAD", "CUDA_INJ", "KJUDGE"))}
+    other = subprocess.Popen([sys.executable, "-c", OTHER, file, str(ctx.shapes[0].n)], env=clean)
+    atexit.register(other.kill)
+    dist.init_process_group("nccl", init_method="file://" + file, rank=0, world_size=2)
+
+def kernel_fn(state, i, o):
+    o.y.copy_(i.x)
+    dist.all_reduce(o.y)
+"""
+
 # Of goes_wrong in cuda/features.cu, by its `how`.
 FAULTS = {
     0: ("gpu_fault", ["illegal memory access", "goes_wrong"]),
@@ -95,7 +126,7 @@ class Refusals(Case):
         super().setUp()
         self.environment = dict(os.environ, KJUDGE_TEST_CUDA=self.folder,
                                 XDG_CACHE_HOME=self.path("cache"))
-        python("-c", "import extension; extension.load(); extension.load_heap()", cwd=SOURCE,
+        python("-c", "import extension as e; e.load(); e.load_heap(); e.load_device_launch()", cwd=SOURCE,
                env=self.environment)
         reference = self.path("source")
         os.mkdir(reference)
@@ -125,6 +156,14 @@ class Refusals(Case):
                 self.assertEqual(told["verdict"], "refused", told["message"] + told["log"][-2000:])
                 for part in [rule + ":"] + words:
                     self.assertIn(part, told["message"])
+
+    def test_nccl(self):
+        if int(python("-c", "import torch; print(torch.cuda.device_count())")) < 2:
+            self.skipTest("needs two GPUs")
+        told = self.capture(NCCL)
+        print(told["message"])
+        self.assertEqual(told["verdict"], "refused", told["message"] + told["log"][-4000:])
+        self.assertIn("nccl: ", told["message"])
 
     def test_kernels_that_go_wrong(self):
         for how, (verdict, words) in FAULTS.items():

@@ -121,8 +121,11 @@ KJ_DEVICE void compare_element(const CompareParams& p, const Allowance& allowed,
   const DType dtype = static_cast<DType>(p.dtype);
   const DType expected_dtype = static_cast<DType>(p.expected_dtype);
   const double out = load_element(dtype, at<const void>(p.out), index);
-  const double expected = rounded_to(
-      dtype, load_element(expected_dtype, at<const void>(p.expected), index), p.saturate != 0);
+  double expected = load_element(expected_dtype, at<const void>(p.expected), index);
+  // Within a type, only what saturates changes.
+  if (expected_dtype != dtype || p.saturate) {
+    expected = rounded_to(dtype, expected, p.saturate != 0);
+  }
   const bool both_finite = finite(out) && finite(expected);
   const double error = magnitude(out - expected);
   if (expected != 0) found->any_nonzero = true;
@@ -148,8 +151,11 @@ KJ_DEVICE void compare_element(const CompareParams& p, const Allowance& allowed,
   }
   if (both_finite) {
     if (error > found->worst_abs) found->worst_abs = error;
-    if (expected != 0 && error / magnitude(expected) > found->worst_rel) {
-      found->worst_rel = error / magnitude(expected);
+    // A division only where its rounded quotient can be larger.
+    if (expected != 0 && error > 0 &&
+        error >= found->worst_rel * magnitude(expected) * (1 - 0x1p-50)) {
+      const double relative = error / magnitude(expected);
+      if (relative > found->worst_rel) found->worst_rel = relative;
     }
   }
   if (match) return;

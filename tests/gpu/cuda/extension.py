@@ -13,19 +13,25 @@ SIGNATURES = {"prepare": [], "run": [ctypes.c_int, P, P, L, P, P], "fault": [cty
 FEATURES = ["cooperative", "clusters", "programmatic", "priorities", "shared_memory", "copies"]
 
 
-def compiled(name):
+def compiled(name, *flags):
     here = os.path.dirname(os.path.abspath(__file__))
     ready = os.environ.get("KJUDGE_TEST_CUDA")  # a folder: compiled once for many captures
     library = os.path.join(ready or here, name + ".so")
     if not ready or not os.path.exists(library):
-        subprocess.run(["nvcc", "-arch=sm_90", "-shared", "-Xcompiler", "-fPIC", "-std=c++17", "-o",
-                        library, os.path.join(here, name + ".cu")], check=True)
+        subprocess.run(["nvcc", "-arch=sm_90", "-shared", "-Xcompiler", "-fPIC", "-std=c++17", *flags,
+                        "-o", library, os.path.join(here, name + ".cu")], check=True)
     return ctypes.CDLL(library)
 
 
 def load_heap():
     loaded = compiled("heap")
     loaded.allocate.argtypes = [P, P, L, P]
+    return loaded
+
+
+def load_device_launch():
+    loaded = compiled("device_launch", "-rdc=true", "-lcudadevrt")
+    loaded.start.argtypes = [P, P, L, P]
     return loaded
 
 

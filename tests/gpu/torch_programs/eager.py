@@ -2,7 +2,8 @@
 """Runs programs as torch does, without kjudge: eager.py FOLDER RUNS NAME...
 
 Writes FOLDER/NAME.x.in and FOLDER/NAME.y.eager, RUNS tensors each, and prints JSON: by name the
-elements in and out and the time of the program's graph.
+elements in and out, the time of the program's graph, and the memory that it holds (weights,
+workspaces) beside x and y.
 """
 
 import json
@@ -32,6 +33,7 @@ def program_ns(function, x, y):
 def main(folder, runs, names):
     told = {}
     for name in names:
+        before = torch.cuda.memory_allocated()
         function = programs.make(name)
         size = programs.SIZES[name]
         generator = torch.Generator("cuda").manual_seed(7)
@@ -42,8 +44,11 @@ def main(folder, runs, names):
                 y = function(x).reshape(-1).float().contiguous()
                 into.write(x.cpu().numpy().tobytes())
                 out.write(y.cpu().numpy().tobytes())
-        told[name] = {"n": size, "m": y.numel(), "native_ns": program_ns(function, x, y)}
-        function = None
+        native_ns = program_ns(function, x, y)
+        held = torch.cuda.memory_allocated() - before - 4 * (x.numel() + y.numel())
+        told[name] = {"n": size, "m": y.numel(), "native_ns": native_ns, "held_bytes": held}
+        function = x = y = None
+        torch._C._cuda_clearCublasWorkspaces()
         torch.cuda.empty_cache()
     print(json.dumps(told))
 

@@ -314,3 +314,20 @@ def mixed():
             return buffer.add_(F.scaled_dot_product_attention(q, q, q).reshape(-1))
 
     return run
+
+
+@program(8192)
+def large_weights():
+    """210 MB that do not compress."""
+    w = randn(6400, 8192)
+    return lambda x: w @ x
+
+
+@program(4096)
+def thousand_nodes():
+    def run(x):
+        for _ in range(999):
+            x = x * 1.0001
+        return x
+
+    return run
