@@ -5,6 +5,7 @@
 #include "judge/queue.h"
 #include "judge/report.h"
 #include "judge/sandbox.h"
+#include "option_value.h"
 #include "options.h"
 #include "progress.h"
 
@@ -105,7 +106,7 @@ void add_judge(CLI::App& app, int& status) {
                    "Seconds without a sign of life after which another judge takes over what this "
                    "one judges")
       ->type_name("SECONDS")
-      ->check(CLI::Range(1, 86400));
+      ->check(integer_in(1, 86400));
   command->callback([=, &status] { status = judge_command(*options); });
 }
 

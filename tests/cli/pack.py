@@ -226,6 +226,29 @@ class Pack(_kjudge.Case):
         out, _ = self.harness(package, "mine.py", "--pairs", "1")  # its own files may be renamed
         self.assertIn("verdict: accepted", out)
 
+    def test_a_manifest_that_lacks_fields(self):
+        package = self.unpack(self.pack(self.small_challenge())[0])
+        path = os.path.join(package, "package.json")
+        with open(path) as file:
+            right = json.load(file)
+        wrong = [{k: v for k, v in right.items() if k != field}
+                 for field in ("challenge", "kjudge_version", "kjudge_commit", "arch", "glibc", "files")]
+        wrong += [[], None, dict(right, arch=3), dict(right, glibc="new"), dict(right, files=3),
+                  dict(right, files=[3]), dict(right, files=[{}]), dict(right, files=[{"name": 3}])]
+        for content in wrong:
+            with open(path, "w") as file:
+                json.dump(content, file)
+            _, err = self.harness(package, "submission.py", status=3)
+            self.assertRegex(err, "^kjudge: unpack the package again: package.json has no [^\n]*\n$")
+        with open(path, "w") as file:
+            json.dump(right, file)
+        challenge = os.path.join(package, "lib", "kjudge", "packages", "softmax", "challenge.json")
+        for content in ([], {}, {"shapes": 1}, {"shapes": [{}]}):
+            with open(challenge, "w") as file:
+                json.dump(content, file)
+            _, err = self.harness(package, "submission.py", status=3)
+            self.assertIn("unpack the package again: lib/kjudge/packages/softmax/challenge.json has no shapes", err)
+
     def test_archives_as_submissions(self):
         challenge = self.small_challenge()
         self.write("right/submission.py", _kjudge.RIGHT)
