@@ -279,6 +279,25 @@ const FieldTable<Evaluation>& result_table() {
   return table;
 }
 
+// A verdict follows from those of the shapes; one that does not was changed by hand.
+void check_verdict(const Evaluation& evaluation, const std::filesystem::path& path) {
+  bool some_wrong = false;
+  for (std::size_t i = 0; i < evaluation.shapes.size(); ++i) {
+    const Verdict verdict = evaluation.shapes[i].verdict;
+    some_wrong = some_wrong || verdict == Verdict::wrong_result;
+    if (evaluation.verdict != Verdict::accepted || verdict == Verdict::accepted) continue;
+    throw Error(Fault::malformed,
+                cat(path.native(), ": shapes[", i,
+                    "].verdict: expected \"accepted\", as the result's own verdict is, found \"",
+                    name(verdict), "\""));
+  }
+  if (evaluation.verdict == Verdict::wrong_result && !some_wrong) {
+    throw Error(Fault::malformed,
+                cat(path.native(), ": verdict: expected the verdict of one of the shapes, found \"",
+                    name(evaluation.verdict), "\""));
+  }
+}
+
 }  // namespace
 
 std::string result_to_json(const Evaluation& evaluation) {
@@ -287,7 +306,9 @@ std::string result_to_json(const Evaluation& evaluation) {
 
 Evaluation result_from_json(const std::string& text, const std::filesystem::path& path) {
   const Json json = parse_json(text, path.native(), Fault::malformed);
-  return result_table().read(JsonCursor(json, path.native(), Fault::malformed));
+  Evaluation evaluation = result_table().read(JsonCursor(json, path.native(), Fault::malformed));
+  check_verdict(evaluation, path);
+  return evaluation;
 }
 
 JsonFormat result_json_format() { return json_format(result_table()); }
