@@ -4,6 +4,7 @@
 #include "challenge/challenge_format.h"
 #include "challenge/package.h"
 #include "judge/capture_protocol.h"
+#include "judge/judged_json.h"
 #include "judge/profile.h"
 #include "score/result_json.h"
 #include "store/claim.h"
@@ -21,7 +22,8 @@ std::vector<JsonFormat> json_formats() {
           index_json_format(),
           secret_json_format(),
           capture_status_json_format(),
-          profile_json_format()};
+          profile_json_format(),
+          judged_json_format()};
 }
 
 }  // namespace kjudge

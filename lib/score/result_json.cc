@@ -9,14 +9,6 @@ namespace {
 
 constexpr std::uint64_t kMostCount = std::uint64_t{1} << 62;
 
-Kind<Verdict> verdict_kind() {
-  std::vector<std::pair<std::string, Verdict>> words;
-  for (int i = 0; i <= static_cast<int>(Verdict::judge_error); ++i) {
-    words.emplace_back(name(static_cast<Verdict>(i)), static_cast<Verdict>(i));
-  }
-  return word_kind(words);
-}
-
 // Bounds here are wide: whatever an evaluation came to, its result can be read again.
 Kind<std::string> word_text() { return text_kind(1 << 12); }
 Kind<double> nanoseconds_kind() { return number_kind(); }
@@ -299,6 +291,14 @@ void check_verdict(const Evaluation& evaluation, const std::filesystem::path& pa
 }
 
 }  // namespace
+
+Kind<Verdict> verdict_kind() {
+  std::vector<std::pair<std::string, Verdict>> words;
+  for (int i = 0; i <= static_cast<int>(Verdict::judge_error); ++i) {
+    words.emplace_back(name(static_cast<Verdict>(i)), static_cast<Verdict>(i));
+  }
+  return word_kind(words);
+}
 
 std::string result_to_json(const Evaluation& evaluation) {
   return print_json(Json{result_table().write(evaluation)});
