@@ -3,6 +3,7 @@
 
 #include "challenge/challenge_format.h"
 #include "challenge/package.h"
+#include "judge/bundle_json.h"
 #include "judge/capture_protocol.h"
 #include "judge/judged_json.h"
 #include "judge/profile.h"
@@ -23,7 +24,8 @@ std::vector<JsonFormat> json_formats() {
           secret_json_format(),
           capture_status_json_format(),
           profile_json_format(),
-          judged_json_format()};
+          judged_json_format(),
+          json_format(bundle_json_table())};
 }
 
 }  // namespace kjudge

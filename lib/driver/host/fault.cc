@@ -20,9 +20,9 @@ namespace kjudge {
 namespace {
 
 // What KJUDGE_HOST_PROCESS can be; the processes of an evaluation.
-constexpr std::array<std::string_view, 7> kProcesses = {
+constexpr std::array<std::string_view, 8> kProcesses = {
     "supervisor",         "worker-baseline",   "worker-submission", "capture-baseline",
-    "capture-submission", "capture-reference", "reference"};
+    "capture-submission", "capture-reference", "reference",         "inputs"};
 
 struct Rule {
   std::string call;
@@ -78,7 +78,9 @@ Rule* read_rule(std::string_view rule, std::string_view process) {
     bool known = false;
     for (const std::string_view one : kProcesses) known = known || means(wanted, one);
     if (!known || wanted.empty()) {
-      bad_rule(rule, "no such process; there are supervisor, worker-ARM, capture-ROLE, reference");
+      bad_rule(
+          rule,
+          "no such process; there are supervisor, worker-ARM, capture-ROLE, reference, inputs");
     }
     ours = means(wanted, process);
     call = rule.substr(slash + 1);
