@@ -25,7 +25,8 @@ std::vector<JsonFormat> json_formats() {
           capture_status_json_format(),
           profile_json_format(),
           judged_json_format(),
-          json_format(bundle_json_table())};
+          json_format(bundle_json_table()),
+          json_format(packed_table())};
 }
 
 }  // namespace kjudge
