@@ -183,6 +183,7 @@ class Array:
             raise ValueError("%d bytes for an array of %d" % (len(raw), self.nbytes))
         if raw:
             call("cuMemcpyHtoD_v2", self.address, raw, len(raw))
+            call("cuStreamSynchronize", None)  # the copy returns before the bytes are there
         return self
 
     @property

@@ -52,7 +52,8 @@ class Buffer {
   }
   template <class T>
   void write(const std::vector<T>& values) {
-    KJ_DRIVER(session_.driver, cuMemcpyHtoD(address_, values.data(), values.size() * sizeof(T)));
+    KJ_DRIVER(session_.driver, cuMemcpyHtoDAsync(address_, values.data(), values.size() * sizeof(T),
+                                                 session_.stream));
   }
 
  private:

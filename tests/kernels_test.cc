@@ -9,6 +9,7 @@
 
 #include "check/check.h"
 #include "check/oracle.h"
+#include "driver/arena.h"
 #include "driver/kernels/number.h"
 #include "driver/kernels/philox.h"
 #include "kernel_session.h"
@@ -410,5 +411,23 @@ TEST_CASE("calibrate, evict, scrub and empty run") {
     KJ_DRIVER(session.driver, cuLaunchKernel(session.kernels->empty(), 1, 1, 1, 1, 1, 1, 0,
                                              session.stream, arguments, nullptr));
     KJ_DRIVER(session.driver, cuStreamSynchronize(session.stream));
+  });
+}
+
+TEST_CASE("a mapping goes right after copies into it, before any kernel") {
+  on_each_driver([](Session& session) {
+    const Driver& driver = session.driver;
+    const DeviceMemory memory = DeviceMemory::create(driver, 0, 16 << 20);
+    const int turns = driver.kind == DriverKind::cuda ? 3000 : 20;
+    for (int turn = 0; turn < turns; ++turn) {
+      // Of sizes that a driver sends in different ways.
+      std::vector<std::uint64_t> words((8u << turn % 4 * 4) * 4, static_cast<std::uint64_t>(turn));
+      const Mapping mapping(driver, 0, memory, Access::read_write);
+      for (std::uint64_t i = 0; i < 8; ++i) {
+        KJ_DRIVER(driver, cuMemcpyHtoD(mapping.address() + i * 1'500'000 / 8 * 8, words.data(),
+                                       words.size() * 8));
+      }
+    }
+    CHECK(driver.cuCtxSynchronize() == CUDA_SUCCESS);
   });
 }

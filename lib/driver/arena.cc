@@ -96,7 +96,10 @@ Arena::Arena(const Driver& driver, int device) : driver_(driver), device_(device
   begin_ = wanted;
 }
 
+// An unmapping does not wait for copies on their way there, not even for those of a cuMemcpyHtoD
+// that has returned: they would fault.
 Arena::~Arena() {
+  driver_.cuCtxSynchronize();
   for (const auto& [address, size] : mapped_) driver_.cuMemUnmap(address, size);
   driver_.cuMemAddressFree(begin_, kArenaSize);
 }
@@ -114,6 +117,7 @@ void Arena::set_access(std::uint64_t address, Access access) {
 }
 
 void Arena::unmap(std::uint64_t address) {
+  KJ_DRIVER(driver_, cuCtxSynchronize());
   KJ_DRIVER(driver_, cuMemUnmap(address, mapped_.at(address)));
   mapped_.erase(address);
 }
@@ -147,6 +151,7 @@ void Mapping::set_access(Access access) {
 
 Mapping::~Mapping() {
   if (driver_ == nullptr) return;
+  driver_->cuCtxSynchronize();  // as above
   driver_->cuMemUnmap(address_, size_);
   driver_->cuMemAddressFree(address_, size_);
 }

@@ -113,7 +113,7 @@ std::optional<DeviceChecks::Failure> DeviceChecks::check(const Shape& shape, Arm
   std::vector<Reports> reports(running.size(), {kNothingCompared, {0, kNone, 0, 0, 0}});
   const std::size_t bytes = reports.size() * sizeof(Reports);
   const std::uint64_t at = reports_.mapping.address();
-  KJ_DRIVER(side_.driver, cuMemcpyHtoD(at, reports.data(), bytes));
+  side_.stream.upload(at, reports.data(), bytes);
   for (const Running& one : running) launch(one);
   side_.stream.synchronize();
   KJ_DRIVER(side_.driver, cuMemcpyDtoH(reports.data(), at, bytes));
@@ -169,7 +169,7 @@ DeviceChecks::Failure DeviceChecks::explain(const Running& running, CheckFailure
 CompareReport DeviceChecks::compare(CompareParams params) {
   CompareReport report = kNothingCompared;
   params.report = reports_.mapping.address();
-  KJ_DRIVER(side_.driver, cuMemcpyHtoD(params.report, &report, sizeof report));
+  side_.stream.upload(params.report, &report, sizeof report);
   side_.kernels.compare(side_.stream.get(), params);
   side_.stream.synchronize();
   KJ_DRIVER(side_.driver, cuMemcpyDtoH(&report, params.report, sizeof report));

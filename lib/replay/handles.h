@@ -52,6 +52,11 @@ class Stream {
 
   CUstream get() const { return stream_; }
   void synchronize() const { KJ_DRIVER(driver_, cuStreamSynchronize(stream_)); }
+  // From pageable memory, which may go at once; what follows in the stream finds the bytes.
+  // cuMemcpyHtoD returns before they are there, and no other stream waits for it.
+  void upload(std::uint64_t to, const void* from, std::size_t bytes) const {
+    KJ_DRIVER(driver_, cuMemcpyHtoDAsync(to, from, bytes, stream_));
+  }
 
  private:
   const Driver& driver_;

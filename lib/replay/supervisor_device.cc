@@ -161,8 +161,9 @@ std::vector<SharedMemory> SupervisorDevice::share(const BoundBundle& bound) {
       side_.stream.synchronize();
     }
     bound.reader->read_memory(i, [&](std::uint64_t offset, std::span<const std::byte> bytes) {
-      KJ_DRIVER(driver_, cuMemcpyHtoD(mapping.address() + offset, bytes.data(), bytes.size()));
+      side_.stream.upload(mapping.address() + offset, bytes.data(), bytes.size());
     });
+    side_.stream.synchronize();
     shared.push_back({i, Purpose::pristine, &pristine_.back()});
   }
   return shared;

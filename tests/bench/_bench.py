@@ -7,6 +7,7 @@ KJUDGE_DRIVER names, else NVIDIA's where there is one. A GPU needs nvcc and a py
 """
 
 import argparse
+import gzip
 import json
 import math
 import os
@@ -51,7 +52,7 @@ class Record:
         self.path, self.start, self.seconds = arguments.json, time.monotonic(), arguments.seconds
         self.content = {"bench": bench, "node": platform.node(), "evaluations": []}
         for path in arguments.merge or []:
-            with open(path) as file:
+            with (gzip.open if path.endswith(".gz") else open)(path) as file:
                 content = json.load(file)
             if content["bench"] != bench:
                 raise Failed("%s: of %s, not of %s" % (path, content["bench"], bench))

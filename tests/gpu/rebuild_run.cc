@@ -63,7 +63,7 @@ void run(const std::filesystem::path& bundle_path, const std::filesystem::path& 
       KJ_DRIVER(driver, cuMemsetD8Async(address, 0, region.size, device.stream.get()));
       device.stream.synchronize();
       reader.read_memory(i, [&](std::uint64_t offset, std::span<const std::byte> bytes) {
-        KJ_DRIVER(driver, cuMemcpyHtoD(address + offset, bytes.data(), bytes.size()));
+        device.stream.upload(address + offset, bytes.data(), bytes.size());
       });
     }
     shared.push_back({i, purpose, &memory.back()});
@@ -89,8 +89,8 @@ void run(const std::filesystem::path& bundle_path, const std::filesystem::path& 
                        static_cast<std::streamsize>(bytes.size()))) {
           throw Error(Fault::host, cat(file_of(folder, shape, tensor, ".in").string(), ": too short"));
         }
-        KJ_DRIVER(driver, cuMemcpyHtoD(address_of_region.at(region_of(bundle, tensor.address)),
-                                       bytes.data(), bytes.size()));
+        device.stream.upload(address_of_region.at(region_of(bundle, tensor.address)), bytes.data(),
+                             bytes.size());
       }
       rebuild.restore(s);
       rebuild.poison(s, static_cast<std::uint64_t>(r));
