@@ -28,7 +28,7 @@ void add_commands(CLI::App& app, int& status);
 // The one table of exit codes.
 enum ExitCode {
   exit_done = 0,          // or accepted
-  exit_not_accepted = 1,  // judged
+  exit_not_accepted = 1,  // judged, or refused at the door
   exit_usage = 2,
   exit_malformed = 3,  // a file: challenge, bundle, result
   exit_judge_error = 5,

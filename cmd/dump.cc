@@ -22,8 +22,11 @@ void add_dump(CLI::App& app, int& status) {
   command->add_option("bundle", options->bundle, "A .kjb file")->type_name("FILE")->required();
   command->callback([=, &status] {
     const BundleReader reader(options->bundle);
-    std::cout << (options->json ? print_json(bundle_json(reader.bundle()))
-                                : printable(dump(reader)));
+    if (options->json) {
+      print_bundle_json(reader.bundle(), std::cout);
+    } else {
+      std::cout << printable(dump(reader));
+    }
     status = exit_done;
   });
 }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "failure.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 
 #include "error.h"
 #include "judge/interrupt.h"
+#include "judge/report.h"
+#include "option_value.h"
 
 namespace kjudge {
 namespace {
@@ -28,7 +32,71 @@ int exit_code(Fault fault) {
   return exit_judge_error;
 }
 
+// How many letters to change, add, take away or exchange with the next make one of the other.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> to(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        to[i][j] = i + j;
+        continue;
+      }
+      to[i][j] = std::min(
+          {to[i - 1][j] + 1, to[i][j - 1] + 1, to[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        to[i][j] = std::min(to[i][j], to[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return to[a.size()][b.size()];
+}
+
+std::string unknown_command(const CLI::App& app, const std::string& given) {
+  std::string names, nearest;
+  std::size_t least = 3;  // further off it is not what was meant
+  for (const CLI::App* command : commands_of(app)) {
+    const std::string& name = command->get_name();
+    names += cat(names.empty() ? "" : ", ", name);
+    const std::size_t here = name.starts_with(given) ? 1 : distance(given.substr(0, 40), name);
+    if (here < least && here < name.size()) {
+      least = here;
+      nearest = name;
+    }
+  }
+  return nearest.empty() ? cat(given, ": no such command; there are ", names)
+                         : cat(given, ": no such command, perhaps ", nearest);
+}
+
+// Where the value is that of a variable, its name and value, else nothing.
+std::string variable_of(const CLI::App& app, const std::string& option_name) {
+  for (const CLI::App* command : app.get_subcommands()) {
+    for (const CLI::Option* option : command->get_options()) {
+      if (option->get_name() != option_name || option->get_envname().empty()) continue;
+      const char* value = std::getenv(option->get_envname().c_str());
+      if (value != nullptr && option->results() == std::vector<std::string>{value}) {
+        return cat(option->get_envname(), "=", value);
+      }
+    }
+  }
+  return "";
+}
+
 }  // namespace
+
+std::string usage_text(const CLI::App& app, const CLI::Error& error) {
+  std::string text = error.what();
+  const std::vector<std::string> left = app.remaining();
+  if (app.get_subcommands().empty() && !left.empty()) {
+    return printable(left[0].starts_with('-') ? cat(left[0], ": no such option before a command")
+                                              : unknown_command(app, left[0]));
+  }
+  const std::size_t end = text.find(": ");
+  if (end != text.npos) {
+    const std::string variable = variable_of(app, text.substr(0, end));
+    if (!variable.empty()) text.replace(0, end, variable);
+  }
+  return printable(text);
+}
 
 int report_failure(const CLI::App& app) {
   try {

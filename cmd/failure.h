@@ -5,6 +5,10 @@
 
 namespace kjudge {
 
+// What is wrong with how kjudge was called: which option or variable, or a command that there is
+// not and the one that may be meant.
+std::string usage_text(const CLI::App& app, const CLI::Error& error);
+
 // From a catch block: says what went wrong on stderr (help and version, which CLI11 throws, on
 // stdout) and returns the exit code.
 int report_failure(const CLI::App& app);

@@ -2,9 +2,11 @@
 #include <iostream>
 #include <optional>
 
+#include "judge/judged_json.h"
 #include "judge/queue.h"
 #include "judge/report.h"
 #include "judge/sandbox.h"
+#include "option_value.h"
 #include "options.h"
 #include "progress.h"
 
@@ -51,30 +53,20 @@ int judge_command(const JudgeOptions& options) {
     std::cerr << "kjudge: " << done->elsewhere << " submissions are with other judges\n";
   }
 
-  Json::List list;
-  std::vector<std::vector<std::string>> rows = {{"submission", "run", "verdict"}};
-  for (const auto& [identity, evaluation, same_as, same_kernels_as] : done->judged) {
-    Json::Object object = {{"number", Json{static_cast<std::int64_t>(identity.number)}},
-                           {"run", Json{identity.run}},
-                           {"verdict", Json{std::string(name(evaluation.verdict))}},
-                           {"message", Json{evaluation.message}}};
-    if (same_as != 0) object.push_back({"same_as", Json{static_cast<std::int64_t>(same_as)}});
-    if (same_kernels_as != 0) {
-      object.push_back({"same_kernels_as", Json{static_cast<std::int64_t>(same_kernels_as)}});
-    }
-    list.push_back(Json{std::move(object)});
-    rows.push_back({std::to_string(identity.number), printable(identity.run),
-                    std::string(name(evaluation.verdict))});
-  }
   if (options.json) {
-    std::cout << print_json(Json{Json::Object{{"format", Json{std::string("kjudge-judged/1")}},
-                                              {"judged", Json{std::move(list)}}}});
+    std::cout << print_json(judged_json(*done));
   } else if (done->judged.empty() && done->elsewhere == 0) {
     std::cerr << "kjudge: " << options.results << ": nothing was waiting\n";
   } else if (!done->judged.empty()) {
+    std::vector<std::vector<std::string>> rows = {{"submission", "run", "verdict"}};
+    for (const JudgedSubmission& judged : done->judged) {
+      rows.push_back({std::to_string(judged.identity.number), printable(judged.identity.run),
+                      std::string(name(judged.evaluation.verdict))});
+    }
     std::cout << aligned(rows);
   }
-  return done->judge_errors > 0 ? exit_judge_error : exit_done;
+  if (done->judge_errors > 0) return exit_judge_error;
+  return done->refused.empty() ? exit_done : exit_not_accepted;
 }
 
 }  // namespace
@@ -105,7 +97,7 @@ void add_judge(CLI::App& app, int& status) {
                    "Seconds without a sign of life after which another judge takes over what this "
                    "one judges")
       ->type_name("SECONDS")
-      ->check(CLI::Range(1, 86400));
+      ->check(integer_in(1, 86400));
   command->callback([=, &status] { status = judge_command(*options); });
 }
 

@@ -2,6 +2,7 @@
 #include "option_value.h"
 
 #include <algorithm>
+#include <charconv>
 #include <sstream>
 
 #include "error.h"
@@ -102,6 +103,22 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
       app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
   for (const CLI::App* command : commands) KJ_CHECK(command->get_subcommands({}).empty());
   return commands;
+}
+
+CLI::Validator integer_in(long low, long high) {
+  return CLI::Validator(
+      [=](std::string& text) -> std::string {
+        long value = 0;
+        const char* const end = text.data() + text.size();
+        const auto [stopped, error] = std::from_chars(text.data(), end, value);
+        // CLI11 takes a number with a zero before it for an octal one.
+        const bool octal = text.size() > 1 && text[text[0] == '-' ? 1 : 0] == '0';
+        if (error == std::errc() && stopped == end && !octal && value >= low && value <= high) {
+          return "";
+        }
+        return cat("expected an integer from ", low, " to ", high, ", found ", text);
+      },
+      "");
 }
 
 std::shared_ptr<CLI::FormatterBase> help_formatter() {

@@ -25,6 +25,9 @@ std::vector<const CLI::Option*> arguments_of(const CLI::App& command);
 // Those that --help shows. The commands of a command are not looked for: there are none.
 std::vector<const CLI::App*> commands_of(const CLI::App& app);
 
+// Decimal, from `low` to `high`.
+CLI::Validator integer_in(long low, long high);
+
 // --help, in the same words.
 std::shared_ptr<CLI::FormatterBase> help_formatter();
 

@@ -2,9 +2,10 @@
 #include "options.h"
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "configuration.h"
 #include "error.h"
+#include "failure.h"
 #include "judge/device.h"
 #include "judge/version.h"
 #include "option_value.h"
@@ -25,47 +26,6 @@ std::string driver_found() {
   return "none";
 }
 
-std::string configuration_file() {
-  if (const char* named = std::getenv("KJUDGE_CONFIG"); named != nullptr && *named != '\0') {
-    // CLI11 takes a default file that is not there for none.
-    if (!std::filesystem::exists(named)) {
-      throw Error(Fault::usage, cat("KJUDGE_CONFIG=", named, ": no such file"));
-    }
-    return named;
-  }
-  const char* given = std::getenv("XDG_CONFIG_HOME");
-  if (given != nullptr && *given == '/') return cat(given, "/kjudge/config.toml");
-  const char* home = std::getenv("HOME");
-  return home != nullptr ? cat(home, "/.config/kjudge/config.toml") : "";
-}
-
-// CLI11 lets the file go before the environment. Here it is the other way round: what a variable
-// sets is taken out of what the file said.
-class FileBelowEnvironment : public CLI::ConfigTOML {
- public:
-  explicit FileBelowEnvironment(const CLI::App& app) : app_(app) {}
-
-  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
-    auto kept = CLI::ConfigTOML::from_config(input);
-    std::erase_if(kept, [&](const CLI::ConfigItem& item) {
-      const CLI::App* command = &app_;
-      for (const std::string& parent : item.parents) {
-        const auto commands = command->get_subcommands(
-            [&](const CLI::App* candidate) { return candidate->get_name() == parent; });
-        if (commands.empty()) return false;  // CLI11 has its say about it
-        command = commands.front();
-      }
-      const CLI::Option* option = command->get_option_no_throw("--" + item.name);
-      return option != nullptr && !option->get_envname().empty() &&
-             std::getenv(option->get_envname().c_str()) != nullptr;
-    });
-    return kept;
-  }
-
- private:
-  const CLI::App& app_;
-};
-
 }  // namespace
 
 void set_up(CLI::App& app) {
@@ -79,14 +39,13 @@ void set_up(CLI::App& app) {
       "Defaults, as [selftest] driver = \"host\"; options and KJUDGE_* go before; KJUDGE_CONFIG "
       "names another file");
   app.get_config_ptr()->type_name("FILE");
-  app.config_formatter(std::make_shared<FileBelowEnvironment>(app));
+  app.config_formatter(configuration_reader(app));
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.formatter(help_formatter());
   app.option_defaults()->always_capture_default();
-  app.failure_message([](const CLI::App*, const CLI::Error& error) {
-    return cat("kjudge: usage: ", error.what(),
-               "; 'kjudge --help' and 'kjudge COMMAND --help' say "
-               "what there is\n");
+  app.failure_message([](const CLI::App* program, const CLI::Error& error) {
+    return cat("kjudge: usage: ", usage_text(*program, error),
+               "; 'kjudge --help' and 'kjudge COMMAND --help' say what there is\n");
   });
   app.footer(
       "For a contestant: kjudge selftest. For an organizer: kjudge judge RESULTS --from FOLDER, "
@@ -122,7 +81,7 @@ void add_device_options(CLI::App& command, DeviceOptions& options) {
       ->check(CLI::IsMember({"auto", "cuda", "host"}));
   command.add_option("--device", options.device, "Number of the device, from 0")
       ->envname("KJUDGE_DEVICE")
-      ->check(CLI::NonNegativeNumber);
+      ->check(integer_in(0, 1023));
 }
 
 ChosenDevice choose(const DeviceOptions& options, const std::filesystem::path& submission) {

@@ -6,9 +6,11 @@
 #include "challenge/program_files.h"
 #include "error.h"
 #include "file.h"
+#include "judge/device.h"
 #include "judge/report.h"
 #include "judge/version.h"
 #include "options.h"
+#include "progress.h"
 #include "sha256.h"
 
 namespace kjudge {
@@ -19,8 +21,37 @@ namespace {
 
 struct PackOptions {
   bool json = false;
+  bool no_check = false;
   std::string challenge, output, server, binary;
 };
+
+// Runs the challenge's own code without what it hides, as contestants will: a file that baseline.py
+// opens and that is hidden is missing then. False: this machine has no device for it.
+bool check_challenge(const Challenge& challenge) {
+  constexpr std::string_view kAdvice = "; --no-check packs it as it is";
+  ProgressLine line;
+  EvaluateOptions options;
+  options.submission = challenge.folder / "submission.py";
+  options.cache = cache_directory();
+  options.replay.rounds = options.replay.pairs_per_round = 1;
+  try {
+    const Evaluation evaluation = evaluate(open_driver("auto", challenge), challenge, options,
+                                           [&](const Progress& now) { line.show(now); });
+    line.wipe();
+    if (evaluation.verdict == Verdict::accepted) return true;
+    throw Error(Fault::package,
+                cat(options.submission.string(), ": ", name(evaluation.verdict), ": ",
+                    evaluation.message, evaluation.log.empty() ? "" : "\n", evaluation.log));
+  } catch (Error& error) {
+    line.wipe();
+    if (error.fault() == Fault::device) {
+      std::cerr << printable(
+          cat("kjudge: not checked, for it cannot run here: ", error.what(), "\n"));
+      return false;
+    }
+    throw Error(error.fault(), cat(error.what(), kAdvice));
+  }
+}
 
 int pack(const PackOptions& options) {
   const Challenge challenge = read_challenge(find_challenge(options.challenge, {}));
@@ -33,15 +64,12 @@ int pack(const PackOptions& options) {
   if (!output.filename().native().ends_with(".tar.zst")) {
     throw Error(Fault::usage, cat("--output ", output.string(), ": expected a name in .tar.zst"));
   }
+  const bool checked = !options.no_check && check_challenge(challenge);
   write_file_atomically(output, package.bytes);
   const std::string digest = sha256_hex(package.bytes);
   if (options.json) {
-    std::cout << print_json(
-        Json{Json::Object{{"format", Json{std::string("kjudge-packed/1")}},
-                          {"path", Json{output.string()}},
-                          {"bytes", Json{static_cast<std::int64_t>(package.bytes.size())}},
-                          {"sha256", Json{digest}},
-                          {"package", Json{package_table().write(manifest)}}}});
+    std::cout << print_json(Json{
+        packed_table().write({output.string(), package.bytes.size(), digest, checked, manifest})});
     return exit_done;
   }
   std::cout << output.string() << "\n";
@@ -79,6 +107,8 @@ void add_pack(CLI::App& app, int& status) {
                    "Pack this kjudge, bin/kjudge of an installation, and what lies beside it; "
                    "else the one that runs")
       ->type_name("FILE");
+  command->add_flag("--no-check", options->no_check,
+                    "Do not run baseline, reference and starting point before");
   command->callback([=, &status] { status = pack(*options); });
 }
 

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "judge/report.h"
+#include "option_value.h"
 #include "options.h"
 #include "progress.h"
 #include "score/result_json.h"
@@ -63,7 +64,7 @@ void add_replay(CLI::App& app, int& status) {
       ->check(CLI::ExistingFile);
   add_device_options(*command, *options);
   command->add_option("--shape", options->shape, "Only this shape")->type_name("NAME");
-  command->add_option("--pairs", options->pairs, "Pairs of each shape")->check(CLI::Range(1, 3000));
+  command->add_option("--pairs", options->pairs, "Pairs of each shape")->check(integer_in(1, 3000));
   command->callback([=, &status] { status = replay_command(*options); });
 }
 

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "judge/report.h"
+#include "option_value.h"
 #include "options.h"
 #include "progress.h"
 #include "score/result_json.h"
@@ -62,7 +63,7 @@ void add_selftest(CLI::App& app, int& status) {
   command->add_option("--shape", options->shape, "Only this shape")->type_name("NAME");
   command
       ->add_option("--pairs", options->pairs, "Pairs of each shape; fewer are quicker, not ranked")
-      ->check(CLI::Range(1, 3000));
+      ->check(integer_in(1, 3000));
   command->add_flag(
       "--eager", options->eager,
       "Call prepare and kernel_fn uncaptured, for debuggers; checks and times nothing");

@@ -22,6 +22,12 @@ Evaluation find_evaluation(const ShowOptions& options) {
     if (auto evaluation = latest_evaluation(submission)) return *evaluation;
     throw Error(Fault::usage, cat("submission ", options.what, ": waits to be judged"));
   }
+  // A file's name has a dot or a folder, so that a slip in the number is not taken for one.
+  if (options.what.find_first_of("./") == std::string::npos &&
+      !std::filesystem::exists(options.what)) {
+    throw Error(Fault::usage,
+                cat(options.what, ": neither the number of a submission nor a result file"));
+  }
   return result_from_json(read_file(options.what), options.what);
 }
 

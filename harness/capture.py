@@ -67,6 +67,16 @@ def words_of(error):
         return type(error).__name__
 
 
+def suspects():
+    """The kernels of this step. Only those of driver.Kernel are known by name."""
+    names = list(driver._launched)
+    if not names:
+        return "a kernel"
+    if len(names) == 1:
+        return "kernel %s" % names[0]
+    return "one of the kernels %s%s" % (", ".join(names[:8]), ", ..." if names[8:] else "")
+
+
 def blame(error, step, recorder):
     """What an exception that left the contestant's code says about it."""
     trace, place = short_traceback(error)
@@ -83,7 +93,7 @@ def blame(error, step, recorder):
     if out_of_memory or isinstance(error, MemoryError):
         return Stopped("out_of_memory", "%s: %s%s" % (step, words, place), trace=trace)
     if result in FAULTS:
-        return Stopped("gpu_fault", "%s: a kernel failed: %s%s" % (step, words, place), trace=trace)
+        return Stopped("gpu_fault", "%s: %s failed: %s%s" % (step, suspects(), words, place), trace=trace)
     if isinstance(error, ContractError):
         return Stopped("runtime_error", "%s: %s" % (step, words))
     if isinstance(error, SystemExit):
@@ -121,6 +131,7 @@ class Capture:
         """Calls the contestant's code; Stopped if it raises. A child that it forked, and that comes
         back here, ends: there is one capture process."""
         self.doing = step
+        driver._launched.clear()
         try:
             return function(*arguments)
         except KeyboardInterrupt:

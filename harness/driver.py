@@ -474,6 +474,10 @@ def _axes(value, what):
     return axes + (1,) * (3 - len(axes))
 
 
+# Names of kernels that were launched here, for who asks which of them failed.
+_launched = {}
+
+
 class Kernel:
     def __init__(self, module, name, handle):
         self.module, self.name, self.handle = module, name, handle
@@ -513,6 +517,7 @@ class Kernel:
         packed = [ctypes.create_string_buffer(self._pack(i, arguments[i], sizes[i]), sizes[i])
                   for i in range(len(sizes))]
         pointers = (c_void_p * max(len(packed), 1))(*[ctypes.addressof(p) for p in packed])
+        _launched[self.name] = True
         try:
             call("cuLaunchKernel", self.handle, *_axes(grid, "grid"), *_axes(block, "block"),
                  shared, _stream_handle(stream), pointers, None)

@@ -52,7 +52,8 @@ def use_this_python():
 
 
 def read_package():
-    """package.json and challenge.json of the package this file lies in; None: it lies in none."""
+    """package.json of the package this file lies in, the arches that its challenge has shapes for, and
+    the challenge's folder; None: it lies in none."""
     import json
 
     def read(*parts):
@@ -64,17 +65,32 @@ def read_package():
             print("kjudge: %s: %s; unpack the package again" % (path, error), file=sys.stderr)
             sys.exit(EXIT_MALFORMED)
 
+    def damaged(name, why):
+        print("kjudge: unpack the package again: %s %s" % (name, why), file=sys.stderr)
+        sys.exit(EXIT_MALFORMED)
+
     if not os.path.exists(os.path.join(HERE, "package.json")):
         return None
     package = read("package.json")
-    for file in package["files"]:
-        name = file["name"]
+    for field in ("challenge", "kjudge_version", "kjudge_commit", "arch", "glibc"):
+        if not isinstance(package, dict) or not isinstance(package.get(field), str):
+            damaged("package.json", "has no text %s" % field)
+    try:
+        names = [os.path.normpath(file["name"]) for file in package["files"]]
+        [int(part) for part in package["glibc"].split(".")]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        damaged("package.json", "has no list of files, or no version of glibc")
+    for name in names:
         # What lies at the top is the contestant's to move; bin/ was looked for already.
         if name.startswith(("lib/", "include/")) and not os.path.exists(os.path.join(HERE, name)):
-            print("kjudge: unpack the package again: %s is missing" % name, file=sys.stderr)
-            sys.exit(EXIT_MALFORMED)
+            damaged(name, "is missing")
     folder = os.path.join("lib", "kjudge", "packages", package["challenge"])
-    return package, read(folder, "challenge.json"), os.path.join(HERE, folder)
+    challenge = read(folder, "challenge.json")
+    try:
+        arches = {str(shape["arch"]) for shape in challenge["shapes"]}
+    except (KeyError, TypeError):
+        damaged(os.path.join(folder, "challenge.json"), "has no shapes with an arch")
+    return package, arches, os.path.join(HERE, folder)
 
 
 def binary_problems(package):
@@ -140,14 +156,13 @@ def imported(path, on_gpu):
     return names
 
 
-def machine_problems(challenge, folder, arguments):
+def machine_problems(arches, folder, arguments):
     """What this challenge needs and this machine lacks."""
     import importlib.util
     import shutil
 
-    arches = [shape["arch"] for shape in challenge["shapes"]]
     on_cores, driver = "x86_64" in arches, chosen_driver(arguments)
-    for_gpu = driver == "cuda" or (driver == "auto" and set(arches) != {"x86_64"})
+    for_gpu = driver == "cuda" or (driver == "auto" and arches != {"x86_64"})
     problem = gpu_problem() if for_gpu else ""
     on_gpu = for_gpu and not (driver == "auto" and on_cores and problem)
     if on_gpu and problem:
@@ -189,9 +204,9 @@ def missing(arguments):
     package = read_package()
     if package is None:
         return []
-    manifest, challenge, folder = package
+    manifest, arches, folder = package
     problems = [] if os.environ.get("KJUDGE") else list(binary_problems(manifest))
-    return problems + list(machine_problems(challenge, folder, arguments))
+    return problems + list(machine_problems(arches, folder, arguments))
 
 
 def main(arguments):

@@ -118,6 +118,11 @@ def host_of(address):
         refuse("not an address (%s)" % error)
     if not host:
         refuse("names no host")
+    if "@" in parts.netloc:  # not shown: a password may be in it
+        raise Stop(EXIT_USAGE, "--server: an address has no user and password; the token in "
+                   "KERNELS_TOKEN says who you are")
+    if "?" in address or "#" in address:
+        refuse("expected an address without ? and #, which paths are added to")
     return host
 
 
@@ -196,7 +201,9 @@ class Server:
             raise Stop(EXIT_MALFORMED, message)
         if status == 429 or status >= 500:
             after = error.headers.get("Retry-After", "")
-            raise TryAgain(message, int(after) if after.isdecimal() else None)
+            # A billion seconds are for ever; more digits would be no number of Python's.
+            after = int(after[:10]) if after.isascii() and after.isdecimal() else None
+            raise TryAgain(message, after if after is None else min(after, 10**9))
         raise Stop(EXIT_USAGE, message)
 
 
@@ -207,8 +214,10 @@ def read_submission(answer, address):
         if not (known and isinstance(submission["number"], int) and
                 isinstance(submission["url"], str)):
             raise ValueError("state, number or url is wrong")
-        if submission["state"] == "done" and not isinstance(submission["evaluations"], list):
-            raise ValueError("no evaluations")
+        if submission["state"] == "done" and not (isinstance(submission["evaluations"], list) and all(
+                isinstance(one, dict) and isinstance(one.get("verdict"), str)
+                for one in submission["evaluations"])):
+            raise ValueError("evaluations are no list of objects with a verdict")
         return submission
     except RecursionError:
         raise Stop(EXIT_IO, "%s: not the answer of a kjudge server (nested too deeply)" %

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <ostream>
 #include <unordered_set>
 
 namespace kjudge {
@@ -291,6 +292,45 @@ std::string print_flat_json(const Json& value) {
   std::string out;
   print_flat(value, std::string::npos, out);
   return out;
+}
+
+void JsonPrinter::open(char bracket) {
+  place();
+  name_columns_ = 0;
+  out_ << bracket;
+  open_.push_back({bracket});
+}
+
+void JsonPrinter::close() {
+  KJ_CHECK(!open_.empty() && name_columns_ == 0);
+  const Open closed = open_.back();
+  open_.pop_back();
+  if (!closed.empty) out_ << '\n' << std::string(2 * open_.size(), ' ');
+  out_ << (closed.bracket == '{' ? '}' : ']');
+  if (open_.empty()) out_ << '\n';
+}
+
+void JsonPrinter::name(std::string_view name) {
+  KJ_CHECK(!open_.empty() && open_.back().bracket == '{' && name_columns_ == 0);
+  place();
+  const std::string text = in_quotes(name) + ": ";
+  out_ << text;
+  name_columns_ = text.size();
+}
+
+void JsonPrinter::value(const Json& value) {
+  place();
+  const std::size_t indent = 2 * open_.size();
+  std::string text;
+  print_wide(value, indent, indent + std::exchange(name_columns_, 0), text);
+  out_ << text;
+  if (open_.empty()) out_ << '\n';
+}
+
+void JsonPrinter::place() {
+  if (name_columns_ != 0 || open_.empty()) return;
+  out_ << (std::exchange(open_.back().empty, false) ? "\n" : ",\n")
+       << std::string(2 * open_.size(), ' ');
 }
 
 std::string JsonCursor::path() const {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <limits>
 #include <optional>
 #include <string>
@@ -60,6 +61,31 @@ std::string print_json(const Json& value);
 // The same on one line, without an end of line.
 std::string print_flat_json(const Json& value);
 
+// Prints a document piece by piece, so that it is never in memory whole: what is opened is spread
+// out, all else as print_json() does.
+class JsonPrinter {
+ public:
+  explicit JsonPrinter(std::ostream& out) : out_(out) {}
+
+  void open_object() { open('{'); }
+  void open_list() { open('['); }
+  void close();                      // what was opened last; the document's own ends the last line
+  void name(std::string_view name);  // of the member that follows
+  void value(const Json& value);     // a member's, an item or the document
+
+ private:
+  struct Open {
+    char bracket;
+    bool empty = true;
+  };
+  void open(char bracket);
+  void place();  // where the next item stands
+
+  std::ostream& out_;
+  std::vector<Open> open_;
+  std::size_t name_columns_ = 0;  // of the name that is on the line already
+};
+
 // A value and where it stands. Children refer to their parent, which must outlive them.
 class JsonCursor {
  public:
@@ -115,6 +141,7 @@ struct Kind {
   std::function<Json(const V&)> write;
   Json schema;
   std::vector<FieldNote> fields = {};  // where it is made of objects that a table describes
+  std::function<void(const V&, JsonPrinter&)> print = {};  // where it is too large to write() whole
 };
 
 // Bounds in words: "from 1 to 2^40", "of at least 0", empty without bounds.
@@ -264,6 +291,7 @@ struct Field {
   Json schema;
   std::vector<FieldNote> fields = {};
   std::optional<Json> absent = {};  // its value where it is absent, if a T{} has one
+  std::function<void(const T&, JsonPrinter&)> print = {};  // where it is too large to write() whole
 };
 
 template <class T, class V>
@@ -346,6 +374,48 @@ Field<T> derived_field(std::string name, std::function<V(const T&)> derive, Kind
           kind.fields};
 }
 
+// Of a format that is printed for others and never read.
+template <class T, class V>
+Field<T> printed_field(std::string name, std::function<V(const T&)> value, Kind<V> kind,
+                       std::string doc) {
+  Field<T> field = derived_field(std::move(name), std::move(value), kind, std::move(doc));
+  field.required = true;
+  field.expected = kind.expected;
+  field.read = [](const JsonCursor& at, T&) { at.fail("is printed and never read"); };
+  return field;
+}
+
+// A list whose items `visit` brings one after the other, and that is printed so.
+template <class T, class V>
+Field<T> printed_list(std::string name,
+                      std::function<void(const T&, const std::function<void(const V&)>&)> visit,
+                      Kind<V> item, std::string doc) {
+  Field<T> field;
+  field.name = std::move(name);
+  field.doc = std::move(doc);
+  field.expected = cat("a list, each ", item.expected);
+  field.read = [](const JsonCursor& at, T&) { at.fail("is printed and never read"); };
+  field.write = [=](const T& from) {
+    Json::List list;
+    visit(from, [&](const V& one) { list.push_back(item.write(one)); });
+    return Json{std::move(list)};
+  };
+  field.print = [=](const T& from, JsonPrinter& printer) {
+    printer.open_list();
+    visit(from, [&](const V& one) {
+      if (item.print) {
+        item.print(one, printer);
+      } else {
+        printer.value(item.write(one));
+      }
+    });
+    printer.close();
+  };
+  field.schema = Json{Json::Object{{"type", Json{std::string("array")}}, {"items", item.schema}}};
+  field.fields = item.fields;
+  return field;
+}
+
 std::string unknown_field_text(const std::vector<std::string>& known);
 
 // All fields of the object that stands for a T.
@@ -402,6 +472,21 @@ class FieldTable {
     return object;
   }
 
+  // What write() gives, printed without being in memory whole where a field has a way to.
+  void print(const T& from, JsonPrinter& printer) const {
+    printer.open_object();
+    for (const Field<T>& field : fields_) {
+      if (field.print) {
+        printer.name(field.name);
+        field.print(from, printer);
+      } else if (std::optional<Json> json = field.write(from)) {
+        printer.name(field.name);
+        printer.value(*json);
+      }
+    }
+    printer.close();
+  }
+
   std::vector<FieldNote> notes() const {
     std::vector<FieldNote> notes;
     for (const Field<T>& field : fields_) {
@@ -439,6 +524,10 @@ Kind<T> object_kind(FieldTable<T> table) {
   kind.fields = table.notes();
   kind.read = [table](const JsonCursor& at) { return table.read(at); };
   kind.write = [table](const T& value) { return Json{table.write(value)}; };
+  for (const Field<T>& field : table.fields()) {
+    if (!field.print) continue;
+    kind.print = [table](const T& value, JsonPrinter& printer) { table.print(value, printer); };
+  }
   return kind;
 }
 

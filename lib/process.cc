@@ -231,6 +231,15 @@ void Child::kill() {
   if (pid_ > 0) ::kill(-pid_, SIGKILL);
 }
 
+// Processes that the system has killed for want of memory since it started.
+std::optional<std::uint64_t> memory_kills() {
+  std::ifstream counts("/proc/vmstat");
+  for (std::string line; std::getline(counts, line);) {
+    if (line.starts_with("oom_kill ")) return std::strtoull(line.c_str() + 9, nullptr, 10);
+  }
+  return std::nullopt;
+}
+
 Finished run_to_end(const ChildOptions& options, std::chrono::duration<double> limit,
                     std::size_t output_limit, const std::function<void()>& tick) {
   std::array<int, 2> ends;
@@ -241,6 +250,7 @@ Finished run_to_end(const ChildOptions& options, std::chrono::duration<double> l
   ChildOptions with_output = options;
   with_output.descriptors.emplace_back(writing.get(), STDOUT_FILENO);
   with_output.descriptors.emplace_back(writing.get(), STDERR_FILENO);
+  const auto kills_before = memory_kills();
   const auto start = Clock::now();
   const auto deadline = start + std::chrono::duration_cast<Clock::duration>(limit);
   const Descendants descendants;
@@ -282,6 +292,9 @@ Finished run_to_end(const ChildOptions& options, std::chrono::duration<double> l
     }
     if (finished.status || Clock::now() >= deadline) break;
     if (tick) tick();
+  }
+  if (const auto kills = memory_kills(); kills && kills_before) {
+    finished.out_of_memory = *kills > *kills_before;
   }
   child.kill();
   finished.seconds = std::chrono::duration<double>(Clock::now() - start).count();

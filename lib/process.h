@@ -59,6 +59,8 @@ class Child {
 // `output_limit` kept. `tick` is called at least every 100 ms and may throw: the child is killed.
 struct Finished {
   std::optional<ExitStatus> status;  // nullopt: killed at the deadline
+  // Whether the system killed processes for want of memory meanwhile; nullopt: it does not tell.
+  std::optional<bool> out_of_memory;
   std::string output;
   double seconds = 0;
 };

@@ -96,7 +96,7 @@ class Faults {
   int run() {
     CHECK_MESSAGE(message() == "no error", message());
     visit(document_, schema_, "");
-    // A field that the document lacks would be tried by nothing.
+    // A field that the document lacks, or items of a list that is empty in it, nothing would try.
     for (const auto& [key, name] : fields_of(schema_)) {
       CHECK_MESSAGE(visited_.contains(key), "the right document has no ", name);
     }
@@ -190,6 +190,7 @@ class Faults {
     const Json* items = member(schema, "items");
     REQUIRE(items != nullptr);
     auto& now = std::get<Json::List>(value.value);
+    if (!now.empty()) visited_.insert(key_of_item(*items));
     for (std::size_t i = 0; i < now.size(); ++i) visit(now[i], *items, cat(path, "[", i, "]"));
   }
 
@@ -235,6 +236,7 @@ class Faults {
     REQUIRE(items != nullptr);
     for (auto& [name, inner] : map) visit(inner, *items, cat(path, ".", name));
     if (map.empty()) return;
+    visited_.insert(key_of_item(*items));
     const std::string name = std::exchange(map[0].name, "not a name");
     must_fail(path + "[\"not a name\"]", "a name",
               {"expected ", ", found the name \"not a name\""});
@@ -253,6 +255,10 @@ class Faults {
     return name + " of " + print_flat_json(*member(schema, "properties"));
   }
 
+  static std::string key_of_item(const Json& schema) {
+    return "item of " + print_flat_json(schema);
+  }
+
   static Fields fields_of(const Json& schema, const std::string& path = {}) {
     Fields all;
     const auto add = [&](const Json& inner, const std::string& where) {
@@ -269,7 +275,10 @@ class Faults {
         }
       }
       for (const char* word : {"items", "additionalProperties"}) {
-        if (const Json* inner = member(*one, word)) add(*inner, path + "[]");
+        const Json* inner = member(*one, word);
+        if (inner == nullptr || !std::holds_alternative<Json::Object>(inner->value)) continue;
+        all.emplace_back(key_of_item(*inner), path + "[]");
+        add(*inner, path + "[]");
       }
     }
     return all;

@@ -325,3 +325,20 @@ TEST_CASE("a result of 100 shapes reads back whole") {
   CHECK(read.shapes.size() == 100);
   CHECK(result_to_json(read) == text);
 }
+
+TEST_CASE("a verdict that contradicts those of the shapes is refused") {
+  const auto message_of = [](const Evaluation& evaluation) {
+    return json_faults::message_of([&] { result_from_json(result_to_json(evaluation), "r.json"); });
+  };
+  Evaluation edited = accepted();
+  CHECK(message_of(edited) == "no error");
+  edited.shapes[1].verdict = Verdict::gpu_fault;
+  CHECK(message_of(edited) ==
+        "r.json: shapes[1].verdict: expected \"accepted\", as the result's own verdict is, found "
+        "\"gpu_fault\"");
+  edited = wrong_result();
+  CHECK(message_of(edited) == "no error");
+  edited.shapes[0].verdict = Verdict::accepted;
+  CHECK(message_of(edited) ==
+        "r.json: verdict: expected the verdict of one of the shapes, found \"wrong_result\"");
+}

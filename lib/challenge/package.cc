@@ -164,6 +164,21 @@ const FieldTable<PackageManifest>& package_table() {
   return table;
 }
 
+const FieldTable<Packed>& packed_table() {
+  using P = Packed;
+  static const FieldTable<P> table(
+      {format_field<P>("kjudge-packed/1"),
+       required("path", &P::path, text_kind(), "of the archive"),
+       required("bytes", &P::bytes, integer_kind<std::uint64_t>(0, std::uint64_t{1} << 62),
+                "its size"),
+       required("sha256", &P::sha256, digest_kind(), "of its bytes"),
+       required("checked", &P::checked, boolean_kind(),
+                "whether its challenge was run on this machine before"),
+       required("package", &P::package, object_kind(package_table()),
+                "the manifest, as in the archive")});
+  return table;
+}
+
 std::string package_to_json(const PackageManifest& manifest) {
   return print_json(Json{package_table().write(manifest)});
 }

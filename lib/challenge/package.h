@@ -35,6 +35,16 @@ std::string package_to_json(const PackageManifest& manifest);
 // Fault::malformed with the file, the path of the field, what was expected and what was found.
 PackageManifest package_from_json(const std::string& text, const std::filesystem::path& path);
 
+// What `kjudge pack --json` prints.
+struct Packed {
+  std::string path;
+  std::uint64_t bytes = 0;
+  std::string sha256;
+  bool checked = false;
+  PackageManifest package;
+};
+const FieldTable<Packed>& packed_table();
+
 struct PackageOptions {
   std::filesystem::path binary;  // PREFIX/bin/kjudge, see program_files()
   std::string server;            // http or https; empty: none

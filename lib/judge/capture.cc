@@ -127,6 +127,21 @@ void run_build(const Driver& driver, const Challenge& challenge, const fs::path&
   }
 }
 
+CaptureFailure killed(std::optional<bool> out_of_memory) {
+  if (out_of_memory.value_or(false)) {
+    return {
+        Verdict::out_of_memory,
+        "the capture process was killed by SIGKILL: the system ends a process so that takes too "
+        "much memory; allocate less in prepare"};
+  }
+  return {
+      Verdict::runtime_error,
+      cat("the capture process was killed by SIGKILL, ",
+          out_of_memory ? "and not for want of memory: "
+                        : "by the system if it took too much memory, which cannot be told here: ",
+          "the submission must not kill itself")};
+}
+
 // What the status file, or its absence, says about how the capture process ended.
 CaptureStatus read_status(const CaptureFiles& files, const Finished& finished,
                           const Challenge& challenge) {
@@ -144,12 +159,7 @@ CaptureStatus read_status(const CaptureFiles& files, const Finished& finished,
     throw Error(Fault::host, cat("python3 could not be started: ", finished.output,
                                  "install it, or mend PATH (cron's is short)"));
   }
-  if (exit.signal == SIGKILL) {
-    throw CaptureFailure{
-        Verdict::out_of_memory,
-        "the capture process was killed by SIGKILL, which is how the system ends a "
-        "process that takes too much memory; allocate less in prepare"};
-  }
+  if (exit.signal == SIGKILL) throw killed(finished.out_of_memory);
   std::error_code error;
   // A status from a process that died afterwards still says what went wrong, but never accepts.
   if (fs::is_regular_file(fs::symlink_status(files.status, error))) {

@@ -163,6 +163,17 @@ Cgroup::~Cgroup() {
   }
 }
 
+std::optional<std::uint64_t> Cgroup::memory_kills() const {
+  for (const fs::path& folder : folders_) {
+    for (const char* file : {"memory.events", "memory.oom_control"}) {  // v2, v1
+      const std::vector<std::string> words = words_of(folder / file);
+      const auto found = std::find(words.begin(), words.end(), "oom_kill");
+      if (words.end() - found >= 2) return std::strtoull(found[1].c_str(), nullptr, 10);
+    }
+  }
+  return std::nullopt;
+}
+
 std::string Cgroup::describe() const {
   if (folders_.empty()) return {};
   std::vector<std::string> sorted = limited_;

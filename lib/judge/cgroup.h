@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ class Cgroup {
 
   // A process that writes "0" to each of these files is in it.
   const std::vector<std::filesystem::path>& procs() const { return procs_; }
+  // Processes in it that the system has killed for want of memory; nullopt: it does not tell.
+  std::optional<std::uint64_t> memory_kills() const;
   // "cgroup v1: memory, pids"; empty without any.
   std::string describe() const;
 

@@ -63,7 +63,7 @@ fs::path find_challenge(const std::string& name, const fs::path& submission) {
   if (!name.empty()) {
     if (is_challenge(name)) return name;
     if (is_challenge(packages / name)) return packages / name;
-    throw Error(Fault::usage, cat("--challenge ", name,
+    throw Error(Fault::usage, cat(name,
                                   ": neither a folder with challenge.json nor a "
                                   "package; packages here: ",
                                   joined(package_names(packages))));

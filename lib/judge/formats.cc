@@ -3,7 +3,9 @@
 
 #include "challenge/challenge_format.h"
 #include "challenge/package.h"
+#include "judge/bundle_json.h"
 #include "judge/capture_protocol.h"
+#include "judge/judged_json.h"
 #include "judge/profile.h"
 #include "score/result_json.h"
 #include "store/claim.h"
@@ -21,7 +23,10 @@ std::vector<JsonFormat> json_formats() {
           index_json_format(),
           secret_json_format(),
           capture_status_json_format(),
-          profile_json_format()};
+          profile_json_format(),
+          judged_json_format(),
+          json_format(bundle_json_table()),
+          json_format(packed_table())};
 }
 
 }  // namespace kjudge

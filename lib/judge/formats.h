@@ -7,7 +7,7 @@
 
 namespace kjudge {
 
-// Every JSON format that kjudge reads.
+// Every JSON format that kjudge reads, and those that it only prints and that have a table.
 std::vector<JsonFormat> json_formats();
 
 }  // namespace kjudge

@@ -5,6 +5,7 @@
 
 #include "archive.h"
 #include "error.h"
+#include "file_names.h"
 #include "judge/interrupt.h"
 #include "store/submission_files.h"
 
@@ -22,55 +23,79 @@ std::string run_of(const fs::path& path) {
   return is_archive(path) ? archive_stem(path) : path.stem().string();
 }
 
-std::vector<fs::path> waiting_in(const fs::path& from, const ReportLine& line) {
+struct Found {
+  std::vector<fs::path> submissions;
+  std::vector<RefusedHandIn> refused;
+};
+
+// Why an item of the folder is not taken; empty: it is.
+std::string why_not(const fs::directory_entry& item) {
+  std::error_code error;
+  // judge may read what whoever made the link may not
+  if (item.is_symlink(error)) return "a link; put the file or folder itself in its place";
+  if (!item.is_directory(error) && !item.is_regular_file(error)) return "not a file or folder";
+  if (!printable_name(item.path().filename().native())) {
+    return "its name is not UTF-8 or holds control characters; rename it";
+  }
+  return "";
+}
+
+// As its name says, and of a folder what is in it.
+std::string why_no_submission(const fs::directory_entry& item) {
+  std::error_code error;
+  if (is_source(item.path()) || is_archive(item.path())) return "";
+  if (!item.is_directory(error)) {
+    return "neither a .py or .cu file nor an archive nor a folder";
+  }
+  if (!entry_file(item.path()).empty()) return "";
+  return "a folder without submission.py or submission.cu at its root";
+}
+
+// On one line, whatever it holds.
+std::string shown(const std::string& name) {
+  return printable_name(name) ? name : print_flat_json(Json{name});
+}
+
+Found waiting_in(const fs::path& from, const ReportLine& line) {
   if (!fs::is_directory(from)) {
     throw Error(Fault::usage, cat(from.string(), ": no folder of submissions"));
   }
-  std::vector<fs::path> found;
+  Found found;
   for (const auto& item : fs::directory_iterator(from)) {
     const std::string name = item.path().filename();
     if (name.starts_with('.')) continue;
-    if (std::any_of(name.begin(), name.end(),
-                    [](unsigned char c) { return c < ' ' || c == 127; })) {
-      line(cat(name, ": left out: its name has a control character; rename it"));
-      continue;
-    }
-    std::string_view why_not;
-    std::error_code error;
-    if (item.is_symlink(error)) {  // judge may read what whoever made the link may not
-      why_not = "a link; put the file or folder itself in its place";
-    } else if (item.is_directory(error)) {
-      if (entry_file(item.path()).empty()) {
-        why_not = "a folder without submission.py or submission.cu at its root";
-      }
-    } else if (!item.is_regular_file(error)) {
-      why_not = "not a file or folder";
-    } else if (!is_source(item.path()) && !is_archive(item.path())) {
-      why_not = "neither a .py or .cu file nor an archive nor a folder";
-    }
-    if (why_not.empty()) {
-      found.push_back(item.path());
+    if (const std::string other = why_no_submission(item); !other.empty()) {
+      line(cat(shown(name), ": left out: ", other));
+    } else if (std::string broken = why_not(item); !broken.empty()) {
+      found.refused.push_back({name, std::move(broken)});
     } else {
-      line(cat(name, ": left out: ", why_not));
+      found.submissions.push_back(item.path());
     }
   }
-  std::sort(found.begin(), found.end());
+  std::sort(found.submissions.begin(), found.submissions.end());
   return found;
 }
 
 }  // namespace
 
-void take_in(ResultsDirectory& results, const Challenge& challenge, const fs::path& from,
-             const std::vector<SubmissionIdentity>& present, const ReportLine& line) {
-  for (const fs::path& path : waiting_in(from, line)) {
+std::vector<RefusedHandIn> take_in(ResultsDirectory& results, const Challenge& challenge,
+                                   const fs::path& from,
+                                   const std::vector<SubmissionIdentity>& present,
+                                   const ReportLine& line) {
+  Found found = waiting_in(from, line);
+  for (const fs::path& path : found.submissions) {
     check_interrupt();
     try {
       results.add({path, run_of(path), challenge.name, challenge.limits.submission_bytes}, present);
     } catch (const Error& error) {
       if (error.fault() != Fault::submission) throw;
-      line(cat(path.filename().string(), ": refused: ", error.what()));
+      found.refused.push_back({path.filename().string(), error.what()});
     }
   }
+  std::sort(found.refused.begin(), found.refused.end(),
+            [](const RefusedHandIn& a, const RefusedHandIn& b) { return a.name < b.name; });
+  for (const auto& [name, message] : found.refused) line(cat(shown(name), ": refused: ", message));
+  return std::move(found.refused);
 }
 
 }  // namespace kjudge

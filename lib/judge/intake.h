@@ -14,12 +14,20 @@ namespace kjudge {
 // What happens, one line each, for people.
 using ReportLine = std::function<void(const std::string&)>;
 
+// What has the name of a submission and was not taken, so that it has no number.
+struct RefusedHandIn {
+  std::string name;  // of the file or folder
+  std::string message;
+};
+
 // Puts every submission of the folder `from` (each .py or .cu file, each archive and each folder
 // with submission.py or submission.cu, in the order of their names; run = name without .py, .cu or
 // an archive's suffix) into the queue for the challenge. What is refused at the door has a line and
-// no number. Fault::usage when there is no such folder.
-void take_in(ResultsDirectory& results, const Challenge& challenge,
-             const std::filesystem::path& from, const std::vector<SubmissionIdentity>& present,
-             const ReportLine& line);
+// is returned, in the order of the names; what is no submission has a line. Fault::usage when there
+// is no such folder.
+std::vector<RefusedHandIn> take_in(ResultsDirectory& results, const Challenge& challenge,
+                                   const std::filesystem::path& from,
+                                   const std::vector<SubmissionIdentity>& present,
+                                   const ReportLine& line);
 
 }  // namespace kjudge

@@ -97,8 +97,8 @@ class Queue {
       present.push_back(one.identity);
       present.back().challenge = one.challenge;
     }
-    take_in(results_, challenge_, options_.from, present,
-            [&](const std::string& text) { say(text); });
+    done_.refused = take_in(results_, challenge_, options_.from, present,
+                            [&](const std::string& text) { say(text); });
   }
 
   void wait() {

@@ -35,6 +35,7 @@ struct JudgedSubmission {
 
 struct JudgedQueue {
   std::vector<JudgedSubmission> judged;  // now, in order; of a watch none
+  std::vector<RefusedHandIn> refused;    // now, at the door
   std::size_t judge_errors = 0;          // submissions whose last word is one, now or before
   std::size_t elsewhere = 0;             // submissions that other judges have still
 };

@@ -502,6 +502,7 @@ Finished Sandbox::run(const ChildOptions& options, const SandboxFiles& files,
   outer.before_exec = way;
 
   Finished finished = run_to_end(outer, limit, output_limit, tick);
+  if (const auto kills = cgroup.memory_kills()) finished.out_of_memory = *kills > 0;
   if (!finished.status || finished.status->signal != 0) return finished;
   // bwrap tells the exit code of a program that it has started, and of no other.
   std::string told(4096, '\0');

@@ -16,7 +16,7 @@ using Seconds = std::chrono::duration<double>;
 constexpr Seconds kStepLimit{120};
 constexpr std::uint64_t kBlockTimeoutNs = 5'000'000'000;
 
-// "kernel softmax_rows", or how many it may have been.
+// "kernel softmax_rows", or which it may have been.
 std::string suspects(const Graph* graph) {
   std::vector<std::string> kernels;
   for (const Node& node : graph->nodes) {
@@ -24,11 +24,19 @@ std::string suspects(const Graph* graph) {
       kernels.push_back(readable_name(kernel->name));
   }
   if (kernels.empty()) return "a copy or memset";
-  const bool same = std::all_of(kernels.begin(), kernels.end(),
-                                [&](const std::string& other) { return other == kernels.front(); });
-  if (same) return cat("kernel ", kernels.front());
-  return cat("one of ", kernels.size(), " kernels (", kernels.front(), ", ", kernels[1],
-             kernels.size() > 2 ? ", ...)" : ")");
+  constexpr std::size_t kMostNamed = 8;
+  const std::size_t launched = kernels.size();
+  std::vector<std::string> named;
+  for (const std::string& kernel : kernels) {
+    if (std::find(named.begin(), named.end(), kernel) == named.end()) named.push_back(kernel);
+  }
+  if (named.size() == 1) return cat("kernel ", named.front());
+  std::string names;
+  for (std::size_t i = 0; i < std::min(named.size(), kMostNamed); ++i) {
+    names += cat(i == 0 ? "" : ", ", named[i]);
+  }
+  return cat("one of ", launched, " kernels (", names,
+             named.size() > kMostNamed ? cat(" and ", named.size() - kMostNamed, " others)") : ")");
 }
 
 struct Explanation {

@@ -9,14 +9,6 @@ namespace {
 
 constexpr std::uint64_t kMostCount = std::uint64_t{1} << 62;
 
-Kind<Verdict> verdict_kind() {
-  std::vector<std::pair<std::string, Verdict>> words;
-  for (int i = 0; i <= static_cast<int>(Verdict::judge_error); ++i) {
-    words.emplace_back(name(static_cast<Verdict>(i)), static_cast<Verdict>(i));
-  }
-  return word_kind(words);
-}
-
 // Bounds here are wide: whatever an evaluation came to, its result can be read again.
 Kind<std::string> word_text() { return text_kind(1 << 12); }
 Kind<double> nanoseconds_kind() { return number_kind(); }
@@ -279,7 +271,34 @@ const FieldTable<Evaluation>& result_table() {
   return table;
 }
 
+// A verdict follows from those of the shapes; one that does not was changed by hand.
+void check_verdict(const Evaluation& evaluation, const std::filesystem::path& path) {
+  bool some_wrong = false;
+  for (std::size_t i = 0; i < evaluation.shapes.size(); ++i) {
+    const Verdict verdict = evaluation.shapes[i].verdict;
+    some_wrong = some_wrong || verdict == Verdict::wrong_result;
+    if (evaluation.verdict != Verdict::accepted || verdict == Verdict::accepted) continue;
+    throw Error(Fault::malformed,
+                cat(path.native(), ": shapes[", i,
+                    "].verdict: expected \"accepted\", as the result's own verdict is, found \"",
+                    name(verdict), "\""));
+  }
+  if (evaluation.verdict == Verdict::wrong_result && !some_wrong) {
+    throw Error(Fault::malformed,
+                cat(path.native(), ": verdict: expected the verdict of one of the shapes, found \"",
+                    name(evaluation.verdict), "\""));
+  }
+}
+
 }  // namespace
+
+Kind<Verdict> verdict_kind() {
+  std::vector<std::pair<std::string, Verdict>> words;
+  for (int i = 0; i <= static_cast<int>(Verdict::judge_error); ++i) {
+    words.emplace_back(name(static_cast<Verdict>(i)), static_cast<Verdict>(i));
+  }
+  return word_kind(words);
+}
 
 std::string result_to_json(const Evaluation& evaluation) {
   return print_json(Json{result_table().write(evaluation)});
@@ -287,7 +306,9 @@ std::string result_to_json(const Evaluation& evaluation) {
 
 Evaluation result_from_json(const std::string& text, const std::filesystem::path& path) {
   const Json json = parse_json(text, path.native(), Fault::malformed);
-  return result_table().read(JsonCursor(json, path.native(), Fault::malformed));
+  Evaluation evaluation = result_table().read(JsonCursor(json, path.native(), Fault::malformed));
+  check_verdict(evaluation, path);
+  return evaluation;
 }
 
 JsonFormat result_json_format() { return json_format(result_table()); }

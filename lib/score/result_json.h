@@ -20,4 +20,7 @@ Evaluation result_from_json(const std::string& text, const std::filesystem::path
 // From the table that reads and writes it.
 JsonFormat result_json_format();
 
+// The word of a verdict.
+Kind<Verdict> verdict_kind();
+
 }  // namespace kjudge

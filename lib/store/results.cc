@@ -3,9 +3,11 @@
 
 #include <array>
 #include <ctime>
+#include <tuple>
 
 #include "error.h"
 #include "file.h"
+#include "file_names.h"
 #include "score/result_json.h"
 #include "store/blobs.h"
 #include "store/numbered_folders.h"
@@ -16,6 +18,8 @@ namespace kjudge {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kRunBytes = 200, kNameBytes = 300;
 
 struct StoreVersion {};
 
@@ -72,6 +76,21 @@ SubmissionIdentity read_identity(const fs::path& path, int number) {
   return identity;
 }
 
+// What could not be read back under the same name.
+void check_names(const std::string& run, const std::string& name) {
+  for (const auto& [what, text, limit] :
+       {std::tuple("run", &run, kRunBytes), std::tuple("file", &name, kNameBytes)}) {
+    if (text->empty() || text->size() > limit) {
+      throw Error(Fault::submission, cat("the name of its ", what, " has ", text->size(),
+                                         " bytes; 1 to ", limit, " are allowed"));
+    }
+    if (!printable_name(*text)) {
+      throw Error(Fault::submission, cat("the name of its ", what,
+                                         " is not UTF-8 or holds control characters; rename it"));
+    }
+  }
+}
+
 StoredSubmission read_submission(const fs::path& folder, int number) {
   return {read_identity(folder / "submission.json", number), folder,
           numbered(folder / "evaluations")};
@@ -86,8 +105,9 @@ const FieldTable<SubmissionIdentity>& submission_table() {
       required("id", &I::id, line_kind(1, 64), "UUID of the submission"),
       optional("challenge", &I::challenge, line_kind(0, 100),
                "name of the challenge; absent in version 1 of the layout, which held only one"),
-      required("run", &I::run, line_kind(1, 200), "name a contestant groups submissions under"),
-      required("name", &I::name, line_kind(1, 300), "file or folder as it was handed in"),
+      required("run", &I::run, line_kind(1, kRunBytes),
+               "name a contestant groups submissions under"),
+      required("name", &I::name, line_kind(1, kNameBytes), "file or folder as it was handed in"),
       required("sha256", &I::sha256, matching_kind("64 hexadecimal digits", "[0-9a-f]{64}"),
                "of every path and its bytes"),
       required("received", &I::received, line_kind(1, 40), "UTC, RFC 3339"),
@@ -169,6 +189,7 @@ StoredSubmission ResultsDirectory::submission(int number) const {
 }
 
 int ResultsDirectory::add(const HandIn& hand_in, const std::vector<SubmissionIdentity>& present) {
+  check_names(hand_in.run, hand_in.from.filename().string());
   const fs::path submissions = path_ / "submissions";
   const UnfinishedFolder folder(submissions);
   SubmissionIdentity identity;

@@ -73,7 +73,8 @@ class ResultsDirectory {
   // Fault::usage when there is no submission `number`.
   StoredSubmission submission(int number) const;
 
-  // Puts `from` (see copy_submission, with its faults) under the next number. The same run with the
+  // Puts `from` (see copy_submission, with its faults; names that could not be read back are the
+  // submission's fault too) under the next number. The same run with the
   // same bytes for the same challenge is there once: then its number is returned and nothing is
   // written. `present` is what was there a while ago,
   // ascending by number.

@@ -75,6 +75,70 @@ class ExitCodes(_kjudge.Case):
         _, err = self.run_kjudge("selftest", status=2)
         self.assertIn("nonsense", err)
 
+    def test_mistakes_in_the_configuration_file(self):
+        path = self.path("config/kjudge/config.toml")
+        for text, words in (
+                ('driver = "host"', "driver: expected [COMMAND] before"),
+                ("nonsense", "nonsense: expected [COMMAND] before"),
+                ("[nosuch]\nx = 1", "[nosuch]: no such command; there are selftest, "),
+                ("[worker]\nx = 1", "[worker]: no such command"),
+                ("[selftest]\nnonsense = 1", "[selftest] nonsense: no such option; there are json, "),
+                ("[selftest]\nhelp = true", "[selftest] help: no such option"),
+                ('[selftest]\ndevice = "x"', "[selftest] device: expected an integer from 0 to 1023, found x"),
+                ("[selftest]\ndevice = [1, 2]", "[selftest] device: expected one value, found 2"),
+                ("[selftest]\npairs = 3001", "[selftest] pairs: expected an integer from 1 to 3000, found 3001"),
+                ('[selftest]\ndriver = "vulkan"', "[selftest] driver: vulkan not in {auto,cuda,host}"),
+                ('[selftest]\nshape = ""', "[selftest] shape: is empty"),
+                ("[selftest]\njson = 5", "[selftest] json: expected true or false, found 5"),
+                ('[judge]\nlease = 0', "[judge] lease: expected an integer from 1 to 86400, found 0")):
+            with self.subTest(text):
+                self.write("config/kjudge/config.toml", text + "\n")
+                _, err = self.run_kjudge("selftest", "--shape", "x", "--device", "0", status=2,
+                                         KJUDGE_DRIVER="")
+                self.assertTrue(err.startswith("kjudge: usage: %s: %s" % (path, words)), err)
+        # An empty variable sets nothing, so the file's value holds.
+        self.write("config/kjudge/config.toml", '[selftest]\ndriver = "cuda"\n')
+        _, err = self.run_kjudge("selftest", "--challenge", "softmax", status=None, KJUDGE_DRIVER="",
+                                 CUDA_VISIBLE_DEVICES="")
+        self.assertNotEqual(self.status, 0)
+        self.assertIn("cuda", err)
+
+    def test_a_configuration_file_that_is_a_folder(self):
+        os.makedirs(self.path("config/kjudge/config.toml"))
+        _, err = self.run_kjudge("selftest", status=2)
+        self.assertIn("config.toml: a folder, not a configuration file", err)
+        _, err = self.run_kjudge("selftest", status=2, KJUDGE_CONFIG=self.folder)
+        self.assertIn("KJUDGE_CONFIG=%s: a folder, not a configuration file" % self.folder, err)
+
+    def test_variables_are_named_with_what_is_wrong_in_them(self):
+        for arguments, variables, words in (
+                (["selftest"], {"KJUDGE_DEVICE": "x"},
+                 "KJUDGE_DEVICE=x: expected an integer from 0 to 1023, found x"),
+                (["selftest"], {"KJUDGE_DEVICE": "010"}, "KJUDGE_DEVICE=010: expected an integer"),
+                (["selftest"], {"KJUDGE_DRIVER": "vulkan"}, "KJUDGE_DRIVER=vulkan: vulkan not in {"),
+                (["selftest", "--device", "y"], {"KJUDGE_DEVICE": "x"},
+                 "--device: expected an integer from 0 to 1023, found y")):
+            with self.subTest(arguments, variables=variables):
+                _, err = self.run_kjudge(*arguments, status=2, **variables)
+                self.assertTrue(err.startswith("kjudge: usage: " + words), err)
+
+    def test_commands_that_there_are_not(self):
+        for given, words in (("nosuch", "nosuch: no such command; there are selftest, "),
+                             ("selftst", "selftst: no such command, perhaps selftest;"),
+                             ("shwo", "shwo: no such command, perhaps show;"),
+                             ("--nosuch", "--nosuch: no such option before a command;"),
+                             ("x" * 10000, "no such command; there are")):
+            with self.subTest(given[:20]):
+                _, err = self.run_kjudge(given, status=2)
+                self.assertIn(words, err)
+
+    def test_what_is_neither_a_submission_nor_a_file(self):
+        for what in ("abc", "4x2", "99999999999"):
+            _, err = self.run_kjudge("show", what, status=2)
+            self.assertIn(what + ": neither the number of a submission nor a result file", err)
+        _, err = self.run_kjudge("pack", "nosuch", status=2)
+        self.assertIn("kjudge: usage: nosuch: neither a folder with challenge.json nor a package", err)
+
     def test_configuration_file_named_by_a_variable(self):
         self.write("named.toml", '[selftest]\nshape = "x"\n')
         _, err = self.run_kjudge("selftest", "--challenge", "softmax", status=2,

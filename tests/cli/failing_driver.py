@@ -36,12 +36,50 @@ def errors(call):
     return [error for error in ERRORS if error != "INVALID_VALUE" or call not in ASKING]
 
 
+# With memory, an array, a copy and a kernel of its own.
+REFERENCE = """
+import math
+import driver
+
+def prepare(ctx):
+    return driver.empty((4,), "float32"), driver.Event()
+
+def kernel_fn(state, inputs, outputs):
+    driver.synchronize()
+    rows = []
+    for row in inputs.x.tolist():
+        exps = [math.exp(v - max(row)) for v in row]
+        rows.append([e / sum(exps) for e in exps])
+    outputs.y.copy_from(rows)
+    state[1].record()
+    state[1].synchronize()
+"""
+
+INPUTS = """
+def fill(shape, regime, seed, inputs):
+    rows, cols = inputs.x.shape
+    inputs.x.copy_from([[(seed % 97 + r * cols + c) % 13 / 4 for c in range(cols)] for r in range(rows)])
+"""
+
+
 class FailingDriver(_kjudge.Case):
     def setUp(self):
         super().setUp()
         self.trace = self.path("trace")
         self.challenge = self.small_challenge()
         self.right = self.write("right.py", _kjudge.RIGHT)
+
+    def call_reference_from_python(self):
+        """Which has a process of its own then, as inputs.py has."""
+        with open(os.path.join(self.challenge, "challenge.json")) as file:
+            challenge = json.load(file)
+        challenge["reference"] = "python"
+        challenge["tensors"]["inputs"][0]["generator"] = {"kind": "python"}
+        with open(os.path.join(self.challenge, "challenge.json"), "w") as file:
+            json.dump(challenge, file)
+        for name, text in (("reference.py", REFERENCE), ("inputs.py", INPUTS)):
+            with open(os.path.join(self.challenge, name), "w") as file:
+                file.write(text)
 
     def judge(self, **environment):
         """Exit status, evaluation or None, stderr, and the lines of the driver's trace."""
@@ -86,7 +124,10 @@ class FailingDriver(_kjudge.Case):
             return
         self.assertEqual({(words[0], words[2]) for words in failed}, {(process, call)})
         self.assertIn(call, result["message"] + result["log"] if result else err, told)
-        if process == "supervisor" or process == "worker-baseline":
+        if process in ("reference", "inputs"):  # the challenge's own code
+            self.assertIn(status, (3, 5), told)
+            self.assertIn(verdict, (None, "judge_error"), told)
+        elif process == "supervisor" or process == "worker-baseline":
             # What a failed launch says may be the kernels' doing: an error of the challenge's.
             self.assertIn(status, (3, 5) if error == "LAUNCH_FAILED" else (5,), told)
             self.assertIn(verdict, (None, "judge_error"), told)
@@ -95,8 +136,10 @@ class FailingDriver(_kjudge.Case):
             allowed = {"OUT_OF_MEMORY": ("out_of_memory",), "LAUNCH_FAILED": ("gpu_fault",)}
             self.assertIn(verdict, ("runtime_error", "judge_error", *allowed.get(error, ())), told)
 
-    def walk(self):
+    def walk(self, processes=None):
         for (process, call), last in sorted(self.calls().items()):
+            if processes and process not in processes:
+                continue
             if ONLY and ONLY[0] != process or ONLY[1:] and ONLY[1] != call:
                 continue
             if ALL:
@@ -119,13 +162,24 @@ class FailingDriver(_kjudge.Case):
                 self.assertIn(word, result["message"])
             self.assertIn("check", [phase["name"] for phase in result["phases"]])
 
-    def test_each_call_in_each_process(self):
+    def fail_each(self, walk):
         count = 0
-        for process, call, n, error in self.walk():
+        for process, call, n, error in walk:
             count += 1
             with self.subTest(process=process, call=call, n=n, error=error):
                 self.check(process, call, n, error)
+        if ONLY and count == 0:
+            self.skipTest("not among the calls of this test")
+        return count
+
+    def test_each_call_in_each_process(self):
+        count = self.fail_each(self.walk())
         self.assertGreater(count, 0 if ONLY else 100)
+
+    def test_each_call_of_the_challenges_own_python(self):
+        self.call_reference_from_python()
+        count = self.fail_each(self.walk(("reference", "inputs")))
+        self.assertGreater(count, 0 if ONLY else 20)
 
 
 if __name__ == "__main__":

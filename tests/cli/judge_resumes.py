@@ -222,21 +222,42 @@ class JudgeResumes(_kjudge.Case):
         os.mkfifo(self.path("from/fifo.py"))
         os.mkdir(self.path("from/no_entry"))
         self.write("from/notes.txt", "")
-        _, err = self.run_kjudge(*self.arguments)
-        for name, why in (("lines.py", "its name has a control character"),
-                          ("dangling.py", "a link"), ("circle.py", "a link"),
-                          ("file.py", "a link"), ("folder", "a link"),
-                          ("fifo.py", "not a file or folder"),
-                          ("no_entry", "a folder without submission.py or submission.cu"),
+        self.write("from/%s.py" % ("n" * 201), _kjudge.RIGHT)
+        with open(os.fsencode(self.path("from")) + b"/caf\xe9.py", "w") as file:
+            file.write(_kjudge.RIGHT)
+        for _ in range(2):  # and nothing is added at each call
+            out, err = self.run_kjudge(*self.arguments, "--json", status=1)
+            refused = {r["name"]: r["message"] for r in json.loads(out)["refused"]}
+            self.assertEqual(sorted(refused), sorted(
+                ["two\nlines.py", "dangling.py", "circle.py", "file.py", "folder", "fifo.py",
+                 "n" * 201 + ".py", "caf\ufffd.py"]))
+            for name, why in (('"two\\nlines.py"', "its name is not UTF-8 or holds control characters"),
+                              ("dangling.py", "a link"), ("circle.py", "a link"),
+                              ("file.py", "a link"), ("folder", "a link"),
+                              ("fifo.py", "not a file or folder"),
+                              ("n.py", "the name of its run has 201 bytes; 1 to 200 are allowed")):
+                self.assertIn("%s: refused: %s" % (name, why), err)
+        for name, why in (("no_entry", "a folder without submission.py or submission.cu"),
                           ("notes.txt", "neither a .py or .cu file nor an archive nor a folder")):
             self.assertIn("%s: left out: %s" % (name, why), err)
         self.assertEqual(self.verdicts(), self.ALL)
 
     def test_refused_at_the_door(self):
         os.symlink("/etc/passwd", self.path("from/dan/secrets"))
-        _, err = self.run_kjudge(*self.arguments)
-        self.assertIn("dan: refused: secrets: only regular files", err)
+        self.write("from/eve.zip", "not an archive")
+        self.write("from/big/submission.py", "#" * (17 << 20))
+        for judged in ([1], []):  # told until it is mended
+            out, err = self.run_kjudge(*self.arguments, "--json", status=1)
+            self.assertIn("dan: refused: secrets: only regular files", err)
+            document = json.loads(out)
+            self.assertEqual([j["number"] for j in document["judged"]], judged)
+            self.assertEqual([r["name"] for r in document["refused"]], ["big", "dan", "eve.zip"])
+            self.assertIn("secrets: only regular files", document["refused"][1]["message"])
         self.assertEqual(sorted(self.verdicts()), [1])
+        for name in ("dan", "big"):
+            shutil.rmtree(self.path("from", name))
+        os.remove(self.path("from/eve.zip"))
+        self.assertEqual(json.loads(self.run_kjudge(*self.arguments, "--json")[0])["refused"], [])
 
 
 if __name__ == "__main__":

@@ -29,9 +29,34 @@ class KilledProcesses(_kjudge.Case):
             with self.subTest(step):
                 path = self.write("killed.py", source)
                 result = self.evaluate(path, "--challenge", challenge, "--pairs", "1", status=1)
-                self.assertEqual(result["verdict"], "out_of_memory", result["message"])
-                self.assertIn("SIGKILL", result["message"])
+                self.assertEqual(result["verdict"], "runtime_error", result["message"])
+                self.assertIn("SIGKILL, ", result["message"])
+                self.assertIn("must not kill itself", result["message"])
                 self.assert_nothing_left()
+
+    def test_the_kernels_of_a_crash_are_named(self):
+        challenge = self.small_challenge()
+        several = _kjudge.RIGHT.replace(
+            "KJ_KERNEL(softmax", "KJ_KERNEL(first, (float *, out)) { (void)out; }\nKJ_KERNEL(softmax").replace(
+            '    return driver.load(driver.build("softmax.c")).kernel("softmax")',
+            '    module = driver.load(driver.build("softmax.c"))\n'
+            '    return module.kernel("first"), module.kernel("softmax")').replace(
+            "    state.launch", "    for _ in range(2):\n        state[0].launch(1, 1, outputs.y)\n"
+            "    state[1].launch")
+        at_once = several.replace("float maximum", "if (row == 1) __builtin_trap();\n    float maximum")
+        # Before a worker runs it there are two eager calls of each shape and a replay.
+        later = several.replace("float maximum", "static int calls;\n    if (row == 1 && rows == 64 && "
+                                "++calls > 3) __builtin_trap();\n    float maximum")
+        for source, words in ((at_once, "one of the kernels first, softmax failed: "),
+                              (later, "one of 3 kernels (first, softmax) faulted while it ran")):
+            with self.subTest(words):
+                path = self.write("crash.py", source)
+                result = self.evaluate(path, "--challenge", challenge, "--pairs", "1", status=1)
+                self.assertEqual(result["verdict"], "gpu_fault", result["message"])
+                self.assertIn(words, result["message"])
+        path = self.write("crash.py", _kjudge.RIGHT.replace("float maximum", "__builtin_trap();\n    float maximum"))
+        result = self.evaluate(path, "--challenge", challenge, "--pairs", "1", status=1)
+        self.assertIn("kernel softmax failed: ", result["message"])
 
     def kill_points(self):
         """The steps that lib/replay/protocol.cc names."""

@@ -6,6 +6,8 @@ takes; tests/bench/large_graph.py says how long.
 """
 
 import json
+import os
+import subprocess
 
 import _kjudge
 import _large_graph
@@ -14,6 +16,16 @@ NODES = 20_000
 
 
 class LargeGraph(_kjudge.Case):
+    def peak_kib(self, *arguments):
+        """Memory at its most, of a command that prints into the file out."""
+        with open(self.path("out"), "w") as out:
+            process = subprocess.Popen([_kjudge.BINARY, *arguments], cwd=self.folder, stdout=out,
+                                       env=self.environment)
+            _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        return usage.ru_maxrss
+
     def test_all_the_way(self):
         challenge, submission = _large_graph.write(self.folder, NODES, _large_graph.WAYS)
         self.run_kjudge("capture", submission, "-o", "s.kjb", "--challenge", challenge, timeout=60)
@@ -24,6 +36,10 @@ class LargeGraph(_kjudge.Case):
         self.assertEqual([line for line in text.splitlines() if line.startswith("shape ")],
                          ["shape %d: %s, %d nodes, %d edges" % (i, way, NODES, edges[way])
                           for i, way in enumerate(_large_graph.WAYS)])
+        # As JSON it is printed node by node, and takes no more memory than the bundle itself.
+        self.assertLess(self.peak_kib("dump", "s.kjb", "--json"), self.peak_kib("dump", "s.kjb") + (64 << 10))
+        with open(self.path("out")) as file:
+            self.assertEqual(file.read(len("bundle")), "bundle")
         out, _ = self.run_kjudge("replay", "--submission", "s.kjb", "--challenge", challenge, "--pairs", "1",
                                  "--json", timeout=120)
         result = json.loads(out)

@@ -126,6 +126,7 @@ class Manual(_kjudge.Case):
                 document = json.loads(out)
                 lines = rendered(self.page("kjudge-%s.1" % arguments[0]))
                 text = items(section(lines, "DESCRIPTION"))["--json"]
+                text += " ".join(section(lines, "JSON")) if "JSON" in lines else ""
                 self.assertIn('"%s"' % document.pop("format"), text)
                 if "seconds" in document:
                     document["seconds"] = None  # its names are those of the steps

@@ -148,6 +148,39 @@ class Pack(_kjudge.Case):
         _, err = self.pack(self.small_challenge(hidden=["solutoin.py"]), status=3)
         self.assertIn("hidden: there is no solutoin.py", err)
 
+    def test_hidden_files_that_are_opened(self):
+        """By baseline.py, reference.py or the starting point: the package could not run."""
+        challenge = self.small_challenge(hidden=["table.txt"])
+        with open(os.path.join(challenge, "table.txt"), "w") as file:
+            file.write("1")
+        output = self.path("package.tar.zst")
+        for name in ("baseline.py", "reference.py", "submission.py"):
+            path = os.path.join(challenge, name)
+            with open(path) as file:
+                right = file.read()
+            with open(path, "w") as file:
+                file.write('import os\nopen(os.path.join(os.path.dirname(os.path.abspath(__file__)), '
+                           '"table.txt")).read()\n' + right)
+            _, err = self.pack(challenge, status=3)
+            self.assertRegex(err, r"%s: .*FileNotFoundError: .*table\.txt(.|\n)*--no-check packs it" % name)
+            self.assertFalse(os.path.exists(output))
+            self.pack(challenge, "--no-check")
+            os.remove(output)
+            with open(path, "w") as file:
+                file.write(right)
+        out, _ = self.run_kjudge("pack", challenge, "-o", output, "--json")
+        self.assertTrue(json.loads(out)["checked"])
+
+    def test_a_challenge_that_cannot_run_here_is_packed_unchecked(self):
+        challenge = self.small_challenge()
+        with open(os.path.join(challenge, "challenge.json")) as file:
+            shapes = json.load(file)["shapes"]
+        self.edit_json(os.path.join(challenge, "challenge.json"), tests=[],
+                       shapes=[dict(shapes[0], arch="sm_*")])
+        out, err = self.run_kjudge("pack", challenge, "-o", "p.tar.zst", "--json", CUDA_VISIBLE_DEVICES="")
+        self.assertIn("not checked, for it cannot run here", err)
+        self.assertFalse(json.loads(out)["checked"])
+
     def test_what_contestants_need_cannot_be_hidden(self):
         _, err = self.pack(self.small_challenge(hidden=["baseline.py"]), status=3)
         self.assertIn("hidden: baseline.py is needed", err)
@@ -225,6 +258,29 @@ class Pack(_kjudge.Case):
             shutil.move(self.path("kept"), path)
         out, _ = self.harness(package, "mine.py", "--pairs", "1")  # its own files may be renamed
         self.assertIn("verdict: accepted", out)
+
+    def test_a_manifest_that_lacks_fields(self):
+        package = self.unpack(self.pack(self.small_challenge())[0])
+        path = os.path.join(package, "package.json")
+        with open(path) as file:
+            right = json.load(file)
+        wrong = [{k: v for k, v in right.items() if k != field}
+                 for field in ("challenge", "kjudge_version", "kjudge_commit", "arch", "glibc", "files")]
+        wrong += [[], None, dict(right, arch=3), dict(right, glibc="new"), dict(right, files=3),
+                  dict(right, files=[3]), dict(right, files=[{}]), dict(right, files=[{"name": 3}])]
+        for content in wrong:
+            with open(path, "w") as file:
+                json.dump(content, file)
+            _, err = self.harness(package, "submission.py", status=3)
+            self.assertRegex(err, "^kjudge: unpack the package again: package.json has no [^\n]*\n$")
+        with open(path, "w") as file:
+            json.dump(right, file)
+        challenge = os.path.join(package, "lib", "kjudge", "packages", "softmax", "challenge.json")
+        for content in ([], {}, {"shapes": 1}, {"shapes": [{}]}):
+            with open(challenge, "w") as file:
+                json.dump(content, file)
+            _, err = self.harness(package, "submission.py", status=3)
+            self.assertIn("unpack the package again: lib/kjudge/packages/softmax/challenge.json has no shapes", err)
 
     def test_archives_as_submissions(self):
         challenge = self.small_challenge()

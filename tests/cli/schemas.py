@@ -84,6 +84,30 @@ class Schemas(_kjudge.Case):
             tried += 1
         self.assertGreater(tried, 30)
 
+    def validate(self, *arguments, status=0):
+        """What a command prints, against the schema of the format that it names."""
+        document = json.loads(self.run_kjudge(*arguments, "--json", status=status)[0])
+        self.validator(document["format"].replace("/", "-")).validate(document)
+        return document
+
+    def test_what_is_only_printed(self):
+        challenge = self.small_challenge()
+        self.write("handed_in/ada.py", _kjudge.RIGHT)
+        self.write("handed_in/ben.py", _kjudge.RIGHT)
+        self.write("handed_in/cyd.py", _kjudge.RIGHT + "# the same kernels\n")
+        self.write("handed_in/dan.zip", "no archive")
+        judged = self.validate("judge", "results", "--from", "handed_in", "--challenge", challenge,
+                               "--unsafe", status=1)
+        self.assertEqual([(j.get("same_as"), j.get("same_kernels_as")) for j in judged["judged"]],
+                         [(None, None), (1, None), (None, 1)])
+        self.assertEqual(len(judged["refused"]), 1)
+        dumped = self.validate("dump", self.path("results/submissions/1/evaluations/1/bundle.kjb"))
+        self.assertEqual(dumped["shapes"][0]["nodes"][0]["name"], "softmax")
+        self.validate("pack", challenge)
+        rich = os.path.join(_kjudge.ROOT, "tests", "golden", "bundle-v1", "rich.kjb")
+        kinds = {node["kind"] for shape in self.validate("dump", rich)["shapes"] for node in shape["nodes"]}
+        self.assertEqual(kinds, {"kernel", "memset", "memcpy", "empty"})
+
     def test_files_of_a_results_directory(self):
         challenge = self.small_challenge()
         self.write("handed_in/ada.py", _kjudge.RIGHT)

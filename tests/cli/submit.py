@@ -311,6 +311,31 @@ class Submit(_kjudge.Case):
             self.assertIn(why, err)
             self.assertNotIn("trying again", err)
 
+    def test_a_password_in_the_address(self):
+        for server in ("http://me:sesame@127.0.0.1:9", "http://me@127.0.0.1:9/a", "http://:sesame@127.0.0.1:9"):
+            _, err = self.submit("--status", "1", server=server, status=2)
+            self.assertIn("--server: an address has no user and password", err)
+            self.assertNotIn("sesame", err)
+        for server in ("http://127.0.0.1:9/?a=b", "http://127.0.0.1:9/#a"):
+            _, err = self.submit("--status", "1", server=server, status=2)
+            self.assertIn("without ? and #", err)
+
+    def test_a_huge_retry_after(self):
+        contest = self.contest(DONE)
+        for digits in (20, 400, 5000):
+            contest.first = [(503, {"Retry-After": "9" * digits}, b'{"error": "not now"}')]
+            _, err = self.submit("--status", "42", server=contest.url, status=75)
+            self.assertIn("not now (status 503); try again later", err)
+
+    def test_evaluations_that_are_no_objects(self):
+        contest = self.contest(DONE)
+        for bad in (3, None, "accepted", [], {}, {"verdict": ["accepted"]}):
+            for arguments in ([], ["--json"]):
+                contest.first = [(200, {}, json.dumps(Contest.submission(
+                    state="done", evaluations=[ACCEPTED, bad])).encode())]
+                _, err = self.submit("--status", "42", *arguments, server=contest.url, status=6)
+                self.assertIn("not the answer of a kjudge server (evaluations are no list", err)
+
     def test_patience_that_is_no_time(self):
         for patience in ("inf", "nan", "-1", "-inf", "soon"):
             _, err = self.submit("--status", "1", "--patience=" + patience, server="http://127.0.0.1:9",

@@ -8,6 +8,7 @@
 
 #include <sys/mman.h>
 #include <unistd.h>
+#include <sstream>
 
 #include <cstdlib>
 #include <random>
@@ -249,7 +250,8 @@ void show(const BundleReader& reader) {
     });
   }
   dump(reader);
-  print_json(bundle_json(bundle));
+  std::ostringstream printed;
+  print_bundle_json(bundle, printed);
   for (const CapturedShape& shape : bundle.shapes) {
     for (const Node& node : shape.graph.nodes) {
       const auto* kernel = std::get_if<KernelNode>(&node);

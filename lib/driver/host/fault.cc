@@ -84,7 +84,9 @@ Rule* read_rule(std::string_view rule, std::string_view process) {
     bool known = false;
     for (const std::string_view one : kProcesses) known = known || means(wanted, one);
     if (!known || wanted.empty()) {
-      bad_rule(rule, "no such process; there are supervisor, worker-ARM, capture-ROLE, reference");
+      bad_rule(
+          rule,
+          "no such process; there are supervisor, worker-ARM, capture-ROLE, reference, inputs");
     }
     ours = means(wanted, process);
     call = rule.substr(slash + 1);

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "commands.h"
+
+namespace kjudge {
+
+// What KJUDGE_CONFIG names, or $XDG_CONFIG_HOME/kjudge/config.toml. Fault::usage when it is there
+// and no file that can be read, or when KJUDGE_CONFIG names none.
+std::string configuration_file();
+
+// Reads it for `app`. Fault::usage for every mistake in it: file, command, option, what was
+// expected and what was found. CLI11 lets the file go before the environment; here it is the other
+// way round.
+std::shared_ptr<CLI::Config> configuration_reader(CLI::App& app);
+
+}  // namespace kjudge
