@@ -116,12 +116,6 @@ void Arena::set_access(std::uint64_t address, Access access) {
   set_device_access(driver_, device_, address, mapped_.at(address), access);
 }
 
-void Arena::unmap(std::uint64_t address) {
-  KJ_DRIVER(driver_, cuCtxSynchronize());
-  KJ_DRIVER(driver_, cuMemUnmap(address, mapped_.at(address)));
-  mapped_.erase(address);
-}
-
 Mapping::Mapping(const Driver& driver, int device, const DeviceMemory& memory, Access access)
     : driver_(&driver), device_(device), size_(memory.size()) {
   CUdeviceptr address = 0;

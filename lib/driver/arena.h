@@ -51,7 +51,6 @@ class Arena {
   // Maps `memory` at `address` inside the arena, all of it.
   void map(std::uint64_t address, const DeviceMemory& memory, Access access);
   void set_access(std::uint64_t address, Access access);
-  void unmap(std::uint64_t address);
 
  private:
   const Driver& driver_;

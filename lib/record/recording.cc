@@ -568,10 +568,12 @@ void Recording::write(const std::filesystem::path& path, const RecordingSeconds&
   BundleWriter writer(path);
   const auto require_room = [&] {
     if (writer.size_bytes() <= options_.bundle_limit_bytes) return;
-    throw Error(Fault::submission,
-                cat("the recording is larger than its limit of ", options_.bundle_limit_bytes,
-                    " bytes: it holds all device memory that is not zero when prepare and "
-                    "kernel_fn have run; free what kernel_fn does not need, or leave it zero"));
+    throw Error(
+        Fault::submission,
+        cat("the recording is larger than its limit of ", options_.bundle_limit_bytes,
+            " bytes: it holds all device memory that kernels can reach and that is not zero "
+            "when prepare and kernel_fn have run; free what kernel_fn does not need, or leave it "
+            "zero"));
   };
   std::vector<std::pair<std::uint64_t, Snapshot>> snapshots;
   const bool several = shapes_.size() > 1;

@@ -22,6 +22,13 @@ def in_kernel_fn(lines):
     return _kjudge.RIGHT.replace("cols = inputs.x.shape\n", "cols = inputs.x.shape\n" + lines)
 
 
+def holding(lines):
+    """`lines` make an array `held`, of which a graph reads a few bytes: a recording has all of it."""
+    source = in_prepare("    global held\n" + lines)
+    return source.replace("cols = inputs.x.shape\n", "cols = inputs.x.shape\n"
+                          "    driver.copy(outputs.y, driver.Array(held.address, outputs.y.shape, outputs.y.dtype))\n")
+
+
 class Limits(_kjudge.Case):
     def judge(self, source, limits, files=(), **environment):
         challenge = self.small_challenge(limits=limits)
@@ -75,11 +82,8 @@ class Limits(_kjudge.Case):
     def test_memory_for_the_replay(self):
         """It fits in its capture, and not a second time beside the judge's buffers."""
         self.over("out_of_memory", ("recorded memory", "allocate less in prepare"),
-                  _kjudge.RIGHT.replace("def prepare(ctx):\n", """def prepare(ctx):
-    global held
-    held = driver.empty((1004 << 20,), "uint8")
-    driver.fill_bytes(held, 1)
-"""), {}, KJUDGE_HOST_MEMORY=str(1 << 30))
+                  holding("    held = driver.empty((1004 << 20,), 'uint8')\n"
+                          "    driver.fill_bytes(held, 1)\n"), {}, KJUDGE_HOST_MEMORY=str(1 << 30))
 
     def test_output_bytes(self):
         flood = "    for i in range(10000):\n        print('line %d of many' % i)\n    print('the last')\n"
@@ -104,18 +108,20 @@ class Limits(_kjudge.Case):
 
     def test_bundle_bytes(self):
         self.over("refused", ("limit of 2000000 bytes", "free what kernel_fn does not need"),
-                  _kjudge.RIGHT.replace("def prepare(ctx):\n", """def prepare(ctx):
-    global held
-    import os
-    held = driver.array(list(os.urandom(4 << 20)), "uint8")
-"""), {"bundle_bytes": 2000000})
+                  holding("    import os\n    held = driver.array(list(os.urandom(4 << 20)), 'uint8')\n"),
+                  {"bundle_bytes": 2000000})
 
     def test_bundle_bytes_count_what_is_not_zero(self):
-        result = self.judge(_kjudge.RIGHT.replace("def prepare(ctx):\n", """def prepare(ctx):
-    global held
-    held = driver.zeros((4 << 20,), "uint8")
-"""), {"bundle_bytes": 2000000})
+        result = self.judge(holding("    held = driver.zeros((4 << 20,), 'uint8')\n"),
+                            {"bundle_bytes": 2000000})
         self.assertEqual(result["verdict"], "accepted", result["message"])
+
+    def test_bundle_bytes_count_what_kernels_can_reach(self):
+        result = self.judge(in_prepare("    import os\n    global held\n"
+                                       "    held = driver.array(list(os.urandom(4 << 20)), 'uint8')\n"),
+                            {"bundle_bytes": 2000000})
+        self.assertEqual(result["verdict"], "accepted", result["message"])
+        self.assertIn("leaves out 1 allocation, 4.0 MiB", result["log"])
 
 
 if __name__ == "__main__":

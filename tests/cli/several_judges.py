@@ -44,6 +44,13 @@ class SeveralJudges(_kjudge.Case):
         self.assertEqual(process.returncode, 0, out + err)
         return out, err
 
+    def has_children(self, pid):
+        for task in os.listdir("/proc/%d/task" % pid):
+            with open("/proc/%d/task/%s/children" % (pid, task)) as file:
+                if file.read().split():
+                    return True
+        return False
+
     def submission(self, number, *parts):
         return self.path("results", "submissions", str(number), *parts)
 
@@ -115,6 +122,8 @@ class SeveralJudges(_kjudge.Case):
         self.hand_in("ada")
         stopped = self.start_elsewhere("--lease", "1")
         self.wait_for(lambda: os.path.isdir(self.submission(1, "claims", "1", "work")), "claim")
+        # It knows that it has the claim once it has begun to judge.
+        self.wait_for(lambda: self.has_children(stopped.pid), "capture")
         stopped.send_signal(signal.SIGSTOP)
         self.assertTrue(os.path.isdir(self.submission(1, "claims", "1", "work")))
         _, err = self.finish(self.start_elsewhere("--lease", "1000"))

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls a submission's kernel_fn without kjudge's recorder: eager_kind.py SUBMISSION SHAPES FOLDER RUNS.
+
+SHAPES is a JSON list of shapes as a capture's request has them. Writes FOLDER/SHAPE.x.in and
+FOLDER/SHAPE.y.eager, RUNS tensors each.
+"""
+
+import json
+import os
+import sys
+
+import torch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "harness"))
+import cuda_submission  # noqa: E402
+from _arguments import Arguments, Context  # noqa: E402
+
+
+def load(path):
+    if path.endswith(".cu"):
+        return cuda_submission.CudaSubmission(cuda_submission.compile_shared(
+            cuda_submission.find_nvcc(), path, cuda_submission.device_arch(), []))
+    sys.path.insert(0, os.path.dirname(path))
+    os.chdir(os.path.dirname(path))
+    import importlib
+    return importlib.import_module(os.path.basename(path)[:-3])
+
+
+def main(path, shapes, folder, runs):
+    torch.zeros(1, device="cuda")
+    submission = load(path)
+    prepare = getattr(submission, "prepare", None)
+    state = prepare(Context({"device": 0, "shapes": shapes})) if prepare else None
+    for shape in shapes:
+        dims, name = shape["dims"], shape["name"]
+        dtype = getattr(torch, shape["dtype"])
+        generator = torch.Generator("cuda").manual_seed(11)
+        with open(os.path.join(folder, name + ".x.in"), "wb") as into, \
+                open(os.path.join(folder, name + ".y.eager"), "wb") as out:
+            for _ in range(runs):
+                x = torch.randn(dims["rows"], dims["cols"], device="cuda", generator=generator).to(dtype)
+                y = torch.empty_like(x)
+                returned = submission.kernel_fn(state, Arguments(name, [("x", x)], dims),
+                                                Arguments(name, [("y", y)], {}))
+                torch.cuda.synchronize()
+                y = y if returned is None else returned
+                into.write(x.view(torch.uint8).cpu().numpy().tobytes())
+                out.write(y.view(torch.uint8).cpu().numpy().tobytes())
+
+
+if __name__ == "__main__":
+    with torch.no_grad():
+        main(os.path.abspath(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3], int(sys.argv[4]))
