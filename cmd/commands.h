@@ -15,6 +15,8 @@ void add_rank(CLI::App& app, int& status);
 void add_judge(CLI::App& app, int& status);
 void add_show(CLI::App& app, int& status);
 void add_dump(CLI::App& app, int& status);
+void add_bar(CLI::App& app, int& status);
+void add_invalidate(CLI::App& app, int& status);
 void add_doctor(CLI::App& app, int& status);
 void add_fsck(CLI::App& app, int& status);
 void add_pack(CLI::App& app, int& status);

@@ -2,11 +2,13 @@
 #include "options.h"
 
 #include <algorithm>
+#include <iostream>
 
 #include "configuration.h"
 #include "error.h"
 #include "failure.h"
 #include "judge/device.h"
+#include "judge/report.h"
 #include "judge/version.h"
 #include "option_value.h"
 
@@ -99,6 +101,8 @@ void set_pairs(ReplayOptions& replay, int pairs) {
                 cat("--pairs ", pairs, ": expected 1 to 5, or a multiple of 5 up to 30, or of 30"));
   }
 }
+
+void say(const std::string& line) { std::cerr << "kjudge: " << printable(line) << "\n"; }
 
 int status_of(const Evaluation& evaluation) {
   if (evaluation.verdict == Verdict::accepted) return exit_done;

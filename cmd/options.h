@@ -46,6 +46,9 @@ ChosenDevice choose(const DeviceOptions& options, const std::filesystem::path& s
 // --pairs N as rounds of at most 5.
 void set_pairs(ReplayOptions& replay, int pairs);
 
+// Talk: a line on stderr.
+void say(const std::string& line);
+
 // The exit code of one evaluation.
 int status_of(const Evaluation& evaluation);
 

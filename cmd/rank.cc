@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <iostream>
 
-#include "judge/queue.h"
+#include "judge/rank_report.h"
 #include "judge/report.h"
 #include "options.h"
 
@@ -10,20 +10,51 @@ namespace {
 
 struct RankOptions {
   bool json = false;
-  std::string results;
+  std::string results, variant, history;
 };
 
 int rank_command(const RankOptions& options) {
   const ResultsDirectory results(options.results);
-  const auto ranking = rank(collect_entries(results, [](const std::string& line) {
-    std::cerr << "kjudge: " << printable(line) << "\n";
-  }));
+  std::optional<VariantRequest> request;
+  if (!options.variant.empty()) request = parse_request(options.variant);
+  const ScoreIndex index(results, say);
+  index.save();
+  const StandingsSource source = read_source(results, index, say);
+  const auto standings = make_standings(source, request);
+  if (!standings) {
+    if (options.json) {
+      std::cout << print_json(Json{Json::Object{{"format", Json{std::string("kjudge-rank/1")}},
+                                                {"entries", Json{Json::List{}}}}});
+    } else {
+      say("nothing here has a score yet");
+    }
+    return exit_done;
+  }
+  if (!options.history.empty()) {
+    const auto history = history_of(source, *standings, options.history);
+    if (history.empty()) {
+      throw Error(Fault::usage,
+                  cat("--history ", options.history, ": this run has no evaluation of ",
+                      standings_title(*standings)));
+    }
+    if (options.json) {
+      std::cout << print_json(history_json(*standings, options.history, history));
+    } else {
+      say(standings_title(*standings));
+      std::cout << history_table(history);
+    }
+    return exit_done;
+  }
   if (options.json) {
-    std::cout << print_json(rank_json(ranking));
-  } else if (ranking.empty()) {
-    std::cerr << "kjudge: nothing here has a score yet\n";
-  } else {
-    std::cout << rank_table(ranking);
+    std::cout << print_json(standings_json(*standings, index));
+    return exit_done;
+  }
+  say(standings_title(*standings));
+  for (const std::string& line : standings_remarks(*standings)) say(line);
+  const Standings& rows = standings->standings;
+  if (rows.ranked.empty() && rows.pending.empty()) say("nothing here has a score yet");
+  if (!rows.ranked.empty() || !rows.pending.empty() || !standings->bars.empty()) {
+    std::cout << standings_table(*standings, index);
   }
   return exit_done;
 }
@@ -38,6 +69,15 @@ void add_rank(CLI::App& app, int& status) {
       ->type_name("FOLDER")
       ->required()
       ->envname("KJUDGE_RESULTS");
+  command
+      ->add_option("variant", options->variant,
+                   "CHALLENGE[@VERSION][:dtype[:gpu[:shape]]]; what is left out is that of the "
+                   "newest evaluation, and all dtypes and shapes")
+      ->type_name("VARIANT");
+  command
+      ->add_option("--history", options->history,
+                   "Every evaluation of this run in the order they were judged")
+      ->type_name("RUN");
   command->callback([=, &status] { status = rank_command(*options); });
 }
 

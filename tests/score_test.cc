@@ -11,6 +11,7 @@
 
 #include "error.h"
 #include "evaluations.h"
+#include "score/rank.h"
 #include "stats.h"
 
 using namespace kjudge;
@@ -34,9 +35,9 @@ Entry entry(const std::string& run, double speedup, double low, double high) {
   return {run + "-1", run, score};
 }
 
-std::string table(const std::vector<RankedEntry>& rows) {
+std::string table(const Standings& standings) {
   std::string text;
-  for (const RankedEntry& row : rows) {
+  for (const RankedEntry& row : standings.ranked) {
     text += cat(text.empty() ? "" : ", ", row.entry.run, " ", row.rank, " ", row.tie_group);
   }
   return text;
@@ -266,7 +267,7 @@ TEST_CASE("the speedup is no value of one pair: a fifth of wild ones moves it li
 TEST_CASE("rank: best first, in tie groups with the best of each") {
   CHECK(table(rank({entry("a", 2.0, 1.9, 2.1), entry("b", 3.0, 2.8, 3.1),
                     entry("c", 2.9, 2.7, 3.0)})) == "b 1 1, c 1 1, a 3 2");
-  CHECK(rank({}).empty());
+  CHECK(rank({}).ranked.empty());
 }
 
 TEST_CASE("rank: a group is no chain") {

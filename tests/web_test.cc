@@ -211,6 +211,7 @@ TEST_CASE("a results directory is read: what waits, what is bad, a score for eac
       {evaluations::shape("4096x1024-float32", [](int, int) { return 2; }),
        evaluations::shape("16384x4096-bfloat16", [](int, int) { return 8; })});
   two_dtypes.arch = "sm_90";
+  two_dtypes.device = "NVIDIA H200 GPU-1";
   two_dtypes.challenge_sha256 = challenge.sha256;
   Evaluation failed = evaluations::accepted({});
   failed.verdict = Verdict::judge_error;
@@ -237,9 +238,9 @@ TEST_CASE("a results directory is read: what waits, what is bad, a score for eac
       best[variant_name(board.variant)] = board.rows[0].ranked.entry.score.speedup;
   }
   CHECK(best.size() == 3);
-  CHECK(best["sm_90"] == doctest::Approx(4));
-  CHECK(best["sm_90, bfloat16"] == doctest::Approx(8));
-  CHECK(best["sm_90, float32"] == doctest::Approx(2));
+  CHECK(best["NVIDIA H200"] == doctest::Approx(4));
+  CHECK(best["NVIDIA H200, bfloat16"] == doctest::Approx(8));
+  CHECK(best["NVIDIA H200, float32"] == doctest::Approx(2));
   // Of another state of the challenge nothing is known.
   Challenge changed = challenge;
   changed.sha256 = std::string(64, 'e');

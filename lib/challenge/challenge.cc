@@ -411,6 +411,7 @@ Challenge read_challenge(const fs::path& folder) {
   if (file.target_us.has_value()) challenge.target_ns = *file.target_us * 1000;
   challenge.cache = file.cache;
   challenge.reference = file.reference;
+  challenge.publish = file.publish;
   challenge.compiler_flags = file.compiler_flags;
   challenge.hidden = file.hidden;
   challenge.limits = file.limits;

@@ -96,6 +96,9 @@ enum class CacheMode { cold, hot };
 // for every replay.
 enum class ReferenceMode { recorded, python };
 
+// Whose code may be shown to others: nobody's, that of submissions that name a license, everybody's.
+enum class PublishCode { never, licensed, all };
+
 // Each limit has its verdict: see kjudge-challenge(5).
 struct ChallengeLimits {
   double build_s = 300, prepare_s = 300, capture_s = 120, replay_s = 10;
@@ -113,6 +116,7 @@ struct Challenge {
   std::optional<double> target_ns;
   CacheMode cache = CacheMode::cold;
   ReferenceMode reference = ReferenceMode::recorded;
+  PublishCode publish = PublishCode::never;
   std::vector<std::string> compiler_flags;  // that a contestant may choose
   std::vector<std::string> hidden;          // files and folders that are no part of the challenge
   ChallengeLimits limits;

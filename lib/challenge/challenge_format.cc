@@ -355,6 +355,12 @@ const FieldTable<ChallengeFile>& challenge_table() {
                 word_kind<ReferenceMode>(
                     {{"recorded", ReferenceMode::recorded}, {"python", ReferenceMode::python}}),
                 "whether reference.py is recorded once or called for every replay"),
+       optional("publish_code", &File::publish,
+                word_kind<PublishCode>({{"never", PublishCode::never},
+                                        {"licensed", PublishCode::licensed},
+                                        {"all", PublishCode::all}}),
+                "whose code others may see: nobody's, that of submissions which name a license, "
+                "everybody's"),
        optional("compiler_flags", &File::compiler_flags,
                 list_kind(matching_kind("a compiler flag that begins with \"-\", without blanks",
                                         "-[!-~]+"),

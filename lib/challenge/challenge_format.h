@@ -88,6 +88,7 @@ struct ChallengeFile {
   std::optional<double> target_us;
   CacheMode cache = CacheMode::cold;
   ReferenceMode reference = ReferenceMode::recorded;
+  PublishCode publish = PublishCode::never;
   std::vector<std::string> compiler_flags, hidden;
   ChallengeLimits limits;
   TensorsFile tensors;

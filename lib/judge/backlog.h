@@ -6,18 +6,9 @@
 #include <vector>
 
 #include "store/index.h"
+#include "store/terms.h"
 
 namespace kjudge {
-
-// What two evaluations must share to be of the same contest: the same submission is judged once for
-// each.
-struct Terms {
-  std::string challenge;
-  int challenge_version = 1;
-  std::string challenge_sha256;
-  std::string arch, device_kind;
-  int method = 0;
-};
 
 struct Waiting {
   const IndexedSubmission* submission;

@@ -10,6 +10,7 @@
 #include "score/result_json.h"
 #include "store/claim.h"
 #include "store/index.h"
+#include "store/judgements.h"
 #include "store/results.h"
 
 namespace kjudge {
@@ -21,6 +22,9 @@ std::vector<JsonFormat> json_formats() {
           json_format(submission_table()),
           lease_json_format(),
           index_json_format(),
+          json_format(bar_table()),
+          json_format(invalidation_table()),
+          json_format(play_off_table()),
           secret_json_format(),
           capture_status_json_format(),
           profile_json_format(),

@@ -2,10 +2,8 @@
 #include "judge/queue.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <thread>
-#include <tuple>
 
 #include "error.h"
 #include "judge/backlog.h"
@@ -15,8 +13,8 @@
 #include "judge/kernels_hash.h"
 #include "judge/report.h"
 #include "score/result_json.h"
-#include "score/score.h"
 #include "store/blobs.h"
+#include "store/challenges.h"
 #include "store/claim.h"
 
 namespace kjudge {
@@ -68,6 +66,7 @@ class Queue {
 
   JudgedQueue run() {
     look();  // before any is added: a wrong challenge is refused with nothing written
+    keep_challenge(results_, challenge_);
     for (;;) {
       take_in_new();
       while (judge_next()) {
@@ -253,47 +252,6 @@ std::optional<JudgedQueue> judge_queue(const Driver& driver, const Challenge& ch
       lock_queue(options.results, identify(driver, options.replay.device), options.replay.device);
   if (!lock) return std::nullopt;
   return Queue(driver, challenge, options, results, {line, progress, judged}).run();
-}
-
-std::vector<Entry> collect_entries(const ResultsDirectory& results, const ReportLine& line) {
-  struct Found {
-    SubmissionIdentity identity;
-    Evaluation evaluation;
-  };
-  std::vector<Found> all;
-  for (const StoredSubmission& submission : results.submissions(line)) {
-    try {
-      if (auto evaluation = latest_evaluation(submission)) {
-        all.push_back({submission.identity, std::move(*evaluation)});
-      }
-    } catch (const Error& error) {
-      line(error.what());
-    }
-  }
-  const auto terms = [](const Evaluation& evaluation) {
-    return std::tie(evaluation.challenge, evaluation.challenge_version, evaluation.challenge_sha256,
-                    evaluation.arch, evaluation.method);
-  };
-  const auto newest = std::max_element(all.begin(), all.end(), [](const Found& a, const Found& b) {
-    return a.evaluation.started < b.evaluation.started;
-  });
-  std::map<std::string, Entry> best;  // by run
-  for (const Found& found : all) {
-    const std::string submission_name = std::to_string(found.identity.number);
-    if (terms(found.evaluation) != terms(newest->evaluation)) {
-      line(
-          cat("submission ", submission_name,
-              ": judged for another challenge, version, arch or method; left out of this ranking"));
-      continue;
-    }
-    const Entry entry{submission_name, found.identity.run, score(found.evaluation)};
-    if (!entry.score.ranked) continue;
-    const auto [at, first] = best.try_emplace(entry.run, entry);
-    if (!first && entry.score.speedup > at->second.score.speedup) at->second = entry;
-  }
-  std::vector<Entry> entries;
-  for (auto& [run, entry] : best) entries.push_back(std::move(entry));
-  return entries;
 }
 
 }  // namespace kjudge

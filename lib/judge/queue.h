@@ -9,7 +9,6 @@
 
 #include "judge/intake.h"
 #include "judge/pipeline.h"
-#include "score/score.h"
 #include "store/results.h"
 
 namespace kjudge {
@@ -52,9 +51,5 @@ std::optional<JudgedQueue> judge_queue(const Driver& driver, const Challenge& ch
                                        const QueueOptions& options, const ReportLine& line,
                                        const ReportProgress& progress,
                                        const ReportJudged& judged = {});
-
-// For rank: of each run its best evaluation. Skips and reports what cannot be read, and what is of
-// another challenge, arch or method than the newest evaluation: those do not compare.
-std::vector<Entry> collect_entries(const ResultsDirectory& results, const ReportLine& line);
 
 }  // namespace kjudge

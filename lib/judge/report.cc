@@ -245,21 +245,6 @@ std::string evaluation_page(const Evaluation& evaluation) {
   return text;
 }
 
-std::string rank_table(const std::vector<RankedEntry>& ranking) {
-  std::vector<std::vector<std::string>> rows = {
-      {"rank", "run", "submission", "speedup", "interval", "behind", "tie"}};
-  for (const RankedEntry& ranked : ranking) {
-    const Score& scored = ranked.entry.score;
-    const double behind = ranking.front().entry.score.speedup / scored.speedup - 1;
-    rows.push_back({std::to_string(ranked.rank), printable(ranked.entry.run),
-                    ranked.entry.submission, formatted("%.3fx", scored.speedup),
-                    interval_text(scored.interval),
-                    &ranked == &ranking.front() ? "-" : formatted("%.1f %%", 100 * behind),
-                    cat("group ", ranked.tie_group)});
-  }
-  return aligned(rows);
-}
-
 Json score_json(const std::string& file, const Evaluation& evaluation) {
   const Score scored = score(evaluation);
   Json::List shapes;
@@ -285,22 +270,6 @@ Json score_json(const std::string& file, const Evaluation& evaluation) {
                            {"speedup", Json{scored.speedup}},
                            {"interval", interval_json(scored.interval)},
                            {"shapes", Json{std::move(shapes)}}}};
-}
-
-Json rank_json(const std::vector<RankedEntry>& ranking) {
-  Json::List entries;
-  for (const RankedEntry& ranked : ranking) {
-    const Score& scored = ranked.entry.score;
-    entries.push_back(
-        Json{Json::Object{{"rank", Json{static_cast<std::int64_t>(ranked.rank)}},
-                          {"tie_group", Json{static_cast<std::int64_t>(ranked.tie_group)}},
-                          {"run", text_json(ranked.entry.run)},
-                          {"submission", text_json(ranked.entry.submission)},
-                          {"speedup", Json{scored.speedup}},
-                          {"interval", interval_json(scored.interval)}}});
-  }
-  return Json{
-      Json::Object{{"format", text_json("kjudge-rank/1")}, {"entries", Json{std::move(entries)}}}};
 }
 
 }  // namespace kjudge

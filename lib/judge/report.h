@@ -24,13 +24,10 @@ std::string evaluation_table(const Evaluation& evaluation);
 // All of an evaluation: table, failures, log, where it ran, how long each step took.
 std::string evaluation_page(const Evaluation& evaluation);
 
-std::string rank_table(const std::vector<RankedEntry>& ranking);
-
 std::string duration_text(double ns);  // "12.3 us", "4.56 ms"
 
-// What `score --json` and `rank --json` print.
+// What `score --json` prints.
 Json score_json(const std::string& file, const Evaluation& evaluation);
-Json rank_json(const std::vector<RankedEntry>& ranking);
 
 // Left-aligned first column, the others right-aligned, two spaces between.
 std::string aligned(const std::vector<std::vector<std::string>>& rows);

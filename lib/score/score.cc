@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <tuple>
 
 #include "error.h"
 #include "stats.h"
@@ -199,30 +198,33 @@ Score score(const Evaluation& evaluation) {
   return score;
 }
 
-// Sorted by speedup, equal ones by name, so that the order is the same everywhere. The best entry
-// opens tie group 1. Each next entry joins the open group while its interval overlaps that of the
-// group's best entry, touching included; the first that does not opens the next group and is its
-// best. So a group is what its best entry cannot be told apart from, and never grows into a chain
-// whose ends do not overlap. An entry that would overlap but stands below one that does not is in
-// the later group: groups follow the order.
-std::vector<RankedEntry> rank(std::vector<Entry> entries) {
-  std::erase_if(entries, [](const Entry& entry) { return !entry.score.ranked; });
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    if (a.score.speedup != b.score.speedup) return a.score.speedup > b.score.speedup;
-    return std::tie(a.run, a.submission) < std::tie(b.run, b.submission);
-  });
-  std::vector<RankedEntry> ranked;
-  std::size_t best = 0;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const Interval& leader = entries[best].score.interval;
-    const Interval& own = entries[i].score.interval;
-    if (i > 0 && (own.high < leader.low || own.low > leader.high)) best = i;
-    RankedEntry& row = ranked.emplace_back();
-    row.entry = entries[i];
-    row.rank = static_cast<int>(best) + 1;
-    row.tie_group = i == 0 ? 1 : ranked[i - 1].tie_group + (best == i ? 1 : 0);
+Score part_of(const Score& whole, const std::vector<std::string>& names) {
+  Score part;
+  part.why_not = whole.why_not;
+  for (const ShapeScore& shape : whole.shapes) {
+    if (std::find(names.begin(), names.end(), shape.name) != names.end()) {
+      part.shapes.push_back(shape);
+    }
   }
-  return ranked;
+  if (part.shapes.empty()) {
+    if (part.why_not.empty()) part.why_not = "none of the shapes is of this variant";
+    return part;
+  }
+  std::vector<double> speedups;
+  for (const ShapeScore& shape : part.shapes) speedups.push_back(shape.speedup);
+  part.speedup = geometric_mean(speedups);
+  for (std::size_t r = 0; r < static_cast<std::size_t>(kRounds); ++r) {
+    std::vector<double> values;
+    for (const ShapeScore& shape : part.shapes) {
+      // Of fewer it is not known which they are.
+      if (shape.rounds.size() == static_cast<std::size_t>(kRounds))
+        values.push_back(shape.rounds[r]);
+    }
+    if (values.size() == speedups.size()) part.rounds.push_back(geometric_mean(values));
+  }
+  part.interval = span_of(part.rounds, part.speedup);
+  part.ranked = whole.ranked;
+  return part;
 }
 
 }  // namespace kjudge

@@ -40,19 +40,12 @@ struct Score {
   std::vector<double> rounds;  // as `speedup`, of each round that has every shape
 };
 
+// Raised when score() makes something else of the same facts, so that no index keeps the old.
+inline constexpr int kScoreRule = 1;
+
 Score score(const Evaluation& evaluation);
 
-// One row of a ranking: best evaluation of a run.
-struct Entry {
-  std::string submission, run;
-  Score score;
-};
-struct RankedEntry {
-  Entry entry;
-  int rank = 0;       // 1-based; entries of a tie group share the best rank of the group
-  int tie_group = 0;  // 1-based; intervals overlap the best of their group
-};
-// Best first. Entries that are not ranked are left out.
-std::vector<RankedEntry> rank(std::vector<Entry> entries);
+// The score over those of the shapes that `names` has. Not ranked where it has none of them.
+Score part_of(const Score& score, const std::vector<std::string>& names);
 
 }  // namespace kjudge

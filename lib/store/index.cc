@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/index.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -23,12 +24,7 @@ std::optional<struct stat> status_of_file(const fs::path& path) {
   return ::stat(path.c_str(), &status) == 0 ? std::optional(status) : std::nullopt;
 }
 
-std::optional<FileStamp> stamp_of(const fs::path& path) {
-  const auto status = status_of_file(path);
-  if (!status) return std::nullopt;
-  return FileStamp{status->st_mtim.tv_sec * 1'000'000'000 + status->st_mtim.tv_nsec,
-                   static_cast<std::int64_t>(status->st_ino)};
-}
+std::optional<FileStamp> stamp_of(const fs::path& path) { return stamp_at(AT_FDCWD, path.c_str()); }
 
 IndexedEvaluation read_evaluation(const fs::path& file, int number, const FileStamp& stamp) {
   const Evaluation evaluation = result_from_json(read_file(file), file);
@@ -125,6 +121,13 @@ void name_challenges(std::vector<IndexedSubmission>& submissions) {
 }
 
 }  // namespace
+
+std::optional<FileStamp> stamp_at(int folder, const char* name) {
+  struct stat status {};
+  if (::fstatat(folder, name, &status, 0) != 0) return std::nullopt;
+  return FileStamp{status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec,
+                   static_cast<std::int64_t>(status.st_ino)};
+}
 
 std::string device_kind(const std::string& arch, const std::string& device) {
   return arch == "x86_64" ? arch : device.substr(0, device.rfind(' '));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ struct FileStamp {
   std::int64_t modified_ns = 0, inode = 0;
   bool operator==(const FileStamp&) const = default;
 };
+// Of the file `name` in the open folder, or AT_FDCWD; nullopt where there is none.
+std::optional<FileStamp> stamp_at(int folder, const char* name);
 
 // What a queue must know of an evaluation.
 struct IndexedEvaluation {

@@ -33,6 +33,8 @@ std::string profile_address(int submission, int evaluation, std::string_view sha
   return cat("profile/", evaluation_name(submission, evaluation), ".", address_part(shape), suffix);
 }
 
+std::string code_address(int submission) { return cat("code/", submission, ".html"); }
+
 std::string challenge_address(std::string_view challenge, int version) {
   return cat("challenge/", address_part(challenge), "-", version, ".html");
 }

@@ -21,6 +21,7 @@ std::string evaluation_address(int submission, int evaluation);  // evaluation/4
 // profile/42.SHAPE.html, and the table beside it: profile/42.SHAPE.csv
 std::string profile_address(int submission, int evaluation, std::string_view shape,
                             std::string_view suffix = ".html");
+std::string code_address(int submission);                                // code/42.html
 std::string challenge_address(std::string_view challenge, int version);  // challenge/softmax-1.html
 
 struct EvaluationKey {

@@ -53,6 +53,10 @@ std::vector<Html> headline(const EvaluationPage& page) {
     line.add(floor_flag());
   }
   parts.push_back(std::move(line));
+  for (const std::string& reason : page.summary.invalid) {
+    parts.push_back(
+        element("p", {{"class", "message"}}, "This evaluation does not count: ", reason));
+  }
   if (!evaluation.message.empty()) {
     parts.push_back(element("p", {{"class", "message"}}, evaluation.message));
   }
@@ -287,13 +291,8 @@ Html related(const EvaluationPage& page, const std::string& address) {
                      element("span", {}, person(page.submission.stored.identity.name), ", ",
                              time_element(page.submission.stored.identity.received)));
   if (!page.board.empty())
-    pairs.emplace_back("Leaderboard", link(address, page.board,
-                                           variant_name({page.evaluation.challenge,
-                                                         page.evaluation.challenge_version,
-                                                         page.evaluation.challenge_sha256,
-                                                         page.evaluation.arch,
-                                                         page.evaluation.method,
-                                                         {}})));
+    pairs.emplace_back("Leaderboard",
+                       link(address, page.board, variant_name(variant_of(page.evaluation))));
   Html evaluations("span", {});
   for (const EvaluationSummary& other : page.submission.evaluations) {
     if (other.number == page.summary.number) continue;
@@ -383,6 +382,23 @@ std::string evaluation_page(const EvaluationPage& page) {
   contents.push_back(section("Where and how it ran", {where_it_ran(evaluation)}));
   if (!evaluation.phases.empty())
     contents.push_back(section("Time by step", {phase_table(evaluation)}));
+  return framed(frame, std::move(contents));
+}
+
+std::string code_page(const SubmissionSummary& submission,
+                      const std::vector<std::pair<std::string, std::string>>& files) {
+  const SubmissionIdentity& identity = submission.stored.identity;
+  PageFrame frame;
+  frame.title = cat("Code of submission ", identity.number);
+  frame.address = code_address(identity.number);
+  frame.above = crumbs_of(identity.run);
+  std::vector<Html> contents;
+  if (!submission.notes.license.empty()) {
+    contents.push_back(element("p", {}, "License: ", submission.notes.license));
+  }
+  for (const auto& [name, text] : files) {
+    contents.push_back(section(name, {preformatted(text, name)}));
+  }
   return framed(frame, std::move(contents));
 }
 

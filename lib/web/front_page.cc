@@ -167,13 +167,21 @@ std::string run_page(const Site& site, const std::string& run) {
          evaluation != submission->evaluations.rend(); ++evaluation) {
       auto row = begin_row(evaluation->number);
       const Score& score = evaluation->score;
-      row.push_back(text_cell(verdict_badge(evaluation->facts.verdict)));
+      Html verdict("span", {});
+      verdict.add(verdict_badge(evaluation->facts.verdict));
+      if (!evaluation->invalid.empty()) {
+        verdict.add(" ");
+        verdict.add(element("span", {{"class", "badge odd"}}, "does not count"));
+      }
+      row.push_back(text_cell(std::move(verdict)));
       row.push_back(score.ranked ? number_cell(times_text(score.speedup), score.speedup)
                                  : number_cell("–"));
       row.push_back(score.ranked ? number_cell(interval_text_of(score.interval), score.interval.low)
                                  : number_cell("–"));
       table.rows.push_back(std::move(row));
-      if (score.ranked && (best == nullptr || score.speedup > best->speedup)) best = &score;
+      if (score.ranked && evaluation->invalid.empty() &&
+          (best == nullptr || score.speedup > best->speedup))
+        best = &score;
     }
   }
   std::vector<Html> contents;

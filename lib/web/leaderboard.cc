@@ -5,57 +5,105 @@
 #include <map>
 
 #include "error.h"
+#include "store/index.h"
+#include "store/terms.h"
+#include "store/variant_request.h"
 #include "web/site.h"
 
 namespace kjudge {
 namespace {
 
-struct Candidate {
+// An evaluation that may be on a leaderboard.
+struct Contender {
   const SubmissionSummary* submission = nullptr;
   const EvaluationSummary* evaluation = nullptr;
   const Score* score = nullptr;
 };
 
-LeaderboardRow row_of(const Candidate& candidate) {
+LeaderboardRow row_of(const Contender& contender) {
   LeaderboardRow row;
-  row.key = {candidate.submission->stored.identity.number, candidate.evaluation->number};
-  row.submission = candidate.submission;
-  row.evaluation = candidate.evaluation;
+  row.key = {contender.submission->stored.identity.number, contender.evaluation->number};
+  row.submission = contender.submission;
+  row.evaluation = contender.evaluation;
   return row;
 }
 
-Leaderboard make_leaderboard(const Variant& variant, const std::vector<Candidate>& candidates) {
+std::string address_of(const Variant& variant) {
+  std::string address =
+      cat("leaderboard/", address_part(variant.challenge), "-", variant.version, "-",
+          address_part(variant.sha256.substr(0, 8)), "-", address_part(variant.arch));
+  if (variant.device_kind != variant.arch)
+    address += cat("-", address_part(device_word(variant.device_kind)));
+  address += cat("-m", variant.method);
+  if (!variant.dtype.empty()) address += cat("-", address_part(variant.dtype));
+  return address + ".html";
+}
+
+// The play-offs as they went over the shapes of this score.
+std::vector<PlayedOff> over_shapes_of(const Score& score, std::vector<PlayedOff> play_offs) {
+  std::vector<std::string> names;
+  for (const ShapeScore& shape : score.shapes) names.push_back(shape.name);
+  for (PlayedOff& play_off : play_offs) {
+    for (PlayedOff::Other& other : play_off.others) other.score = part_of(other.score, names);
+  }
+  return play_offs;
+}
+
+Leaderboard make_leaderboard(const Site& site, const Variant& variant,
+                             const std::vector<Contender>& contenders) {
   Leaderboard board;
   board.variant = variant;
-  board.address = cat("leaderboard/", address_part(variant.challenge), "-", variant.version, "-",
-                      address_part(variant.sha256.substr(0, 8)), "-", address_part(variant.arch),
-                      "-m", variant.method);
-  if (!variant.dtype.empty()) board.address += cat("-", address_part(variant.dtype));
-  board.address += ".html";
+  board.address = address_of(variant);
+  const Terms terms{variant.challenge, variant.version,     variant.sha256,
+                    variant.arch,      variant.device_kind, variant.method};
+  for (const auto& [number, bar] : site.bars) {
+    if (is_of(bar, terms, variant.dtype, "")) board.bars.emplace_back(number, bar);
+  }
+  if (site.challenge && site.challenge->name == variant.challenge &&
+      site.challenge->sha256 == variant.sha256) {
+    board.target_ns = site.challenge->target_ns;
+  }
 
-  std::map<std::string, Candidate> best, newest;  // by run
-  std::vector<Entry> entries;
-  for (const Candidate& candidate : candidates) {
-    const std::string& run = candidate.submission->stored.identity.run;
-    newest[run] = candidate;
-    if (!candidate.score->ranked) continue;
-    const auto [at, first] = best.try_emplace(run, candidate);
-    if (!first && candidate.score->speedup > at->second.score->speedup) at->second = candidate;
-    if (const auto time = seconds_of(candidate.evaluation->facts.started)) {
-      board.history.push_back({*time, candidate.score->speedup, row_of(candidate).key, run});
+  std::vector<Candidate> candidates;
+  std::map<std::string, Contender> newest;  // by run
+  for (const Contender& contender : contenders) {
+    const auto& [submission, evaluation, score] = contender;
+    const std::string& run = submission->stored.identity.run;
+    newest[run] = contender;
+    candidates.push_back({submission->stored.identity.number, evaluation->number, run,
+                          evaluation->facts.id, score->ranked, !evaluation->invalid.empty(),
+                          score->speedup});
+    if (!score->ranked || !evaluation->invalid.empty()) continue;
+    if (const auto time = seconds_of(evaluation->facts.started)) {
+      board.history.push_back({*time, score->speedup, row_of(contender).key, run});
     }
   }
-  for (const auto& [run, candidate] : best) {
-    entries.push_back(
-        {std::to_string(candidate.submission->stored.identity.number), run, *candidate.score});
+  std::map<std::string, const Contender*> best;  // by run
+  std::vector<Entry> entries;
+  for (const Chosen& chosen : choose_best(candidates)) {
+    const Contender& contender = contenders[chosen.candidate];
+    const SubmissionIdentity& identity = contender.submission->stored.identity;
+    best[identity.run] = &contender;
+    entries.push_back({std::to_string(identity.number), identity.run, *contender.score,
+                       contender.evaluation->number, contender.evaluation->facts.id,
+                       chosen.judged});
   }
-  for (RankedEntry& ranked : rank(std::move(entries))) {
-    LeaderboardRow row = row_of(best.at(ranked.entry.run));
+  const auto play_offs = entries.empty() || site.play_offs.empty()
+                             ? std::vector<PlayedOff>()
+                             : over_shapes_of(entries.front().score, site.play_offs);
+  Standings standings = rank(std::move(entries), play_offs);
+  for (RankedEntry& ranked : standings.ranked) {
+    LeaderboardRow row = row_of(*best.at(ranked.entry.run));
     row.ranked = std::move(ranked);
     board.rows.push_back(std::move(row));
   }
-  for (const auto& [run, candidate] : newest) {
-    if (!best.contains(run)) board.others.push_back(row_of(candidate));
+  for (Entry& entry : standings.pending) {
+    LeaderboardRow row = row_of(*best.at(entry.run));
+    row.ranked.entry = std::move(entry);
+    board.pending.push_back(std::move(row));
+  }
+  for (const auto& [run, contender] : newest) {
+    if (!best.contains(run)) board.others.push_back(row_of(contender));
   }
   std::stable_sort(
       board.history.begin(), board.history.end(),
@@ -65,34 +113,43 @@ Leaderboard make_leaderboard(const Variant& variant, const std::vector<Candidate
 
 }  // namespace
 
+Variant variant_of(const Evaluation& facts) {
+  return {facts.challenge,
+          facts.challenge_version,
+          facts.challenge_sha256,
+          facts.arch,
+          device_kind(facts.arch, facts.device),
+          facts.method,
+          {}};
+}
+
 std::string variant_name(const Variant& variant) {
-  return variant.dtype.empty() ? variant.arch : cat(variant.arch, ", ", variant.dtype);
+  return variant.dtype.empty() ? variant.device_kind
+                               : cat(variant.device_kind, ", ", variant.dtype);
 }
 
 std::vector<Leaderboard> make_leaderboards(const Site& site) {
-  std::map<Variant, std::vector<Candidate>> found;
+  std::map<Variant, std::vector<Contender>> found;
   std::map<Variant, std::string> started;  // of the newest evaluation
   for (const SubmissionSummary& submission : site.submissions) {
-    if (submission.evaluations.empty()) continue;
-    const EvaluationSummary& evaluation = submission.evaluations.back();
-    const Evaluation& facts = evaluation.facts;
-    if (facts.arch.empty()) continue;  // a judge error before there was a device
-    Variant variant{facts.challenge,        facts.challenge_version,
-                    facts.challenge_sha256, facts.arch,
-                    facts.method,           {}};
-    const auto add = [&](const Score& score) {
-      found[variant].push_back({&submission, &evaluation, &score});
-      started[variant] = std::max(started[variant], facts.started);
-    };
-    add(evaluation.score);
-    for (const auto& [dtype, score] : evaluation.dtype_scores) {
-      variant.dtype = dtype;
-      add(score);
+    for (const EvaluationSummary& evaluation : submission.evaluations) {
+      // A judge error before there was a device has no arch.
+      if (evaluation.facts.arch.empty()) continue;
+      Variant variant = variant_of(evaluation.facts);
+      const auto add = [&](const Score& score) {
+        found[variant].push_back({&submission, &evaluation, &score});
+        started[variant] = std::max(started[variant], evaluation.facts.started);
+      };
+      add(evaluation.score);
+      for (const auto& [dtype, score] : evaluation.dtype_scores) {
+        variant.dtype = dtype;
+        add(score);
+      }
     }
   }
   std::vector<Leaderboard> boards;
-  for (const auto& [variant, candidates] : found)
-    boards.push_back(make_leaderboard(variant, candidates));
+  for (const auto& [variant, contenders] : found)
+    boards.push_back(make_leaderboard(site, variant, contenders));
   std::stable_sort(boards.begin(), boards.end(), [&](const Leaderboard& a, const Leaderboard& b) {
     return started.at(a.variant) > started.at(b.variant);
   });

@@ -17,34 +17,104 @@ Html key_link(const std::string& from, const EvaluationKey& key) {
               evaluation_name(key.submission, key.evaluation));
 }
 
+Html badge(const char* mood, const std::string& text) {
+  return element("span", {{"class", cat("badge ", mood)}}, text);
+}
+
+// A run with what it says of itself.
+Html run_cell(const Leaderboard& board, const LeaderboardRow& row) {
+  const std::string& run = row.ranked.entry.run;
+  Html cell("span", {});
+  cell.add(link(board.address, run_address(run), person(run)));
+  if (!row.submission->notes.label.empty()) {
+    cell.add(" ");
+    cell.add(badge("odd", row.submission->notes.label));
+  }
+  return cell;
+}
+
+Html speedup_cell(const Leaderboard& board, const Score& score) {
+  Html speedup("span", {});
+  speedup.add(element("strong", {}, times_text(score.speedup)));
+  const auto add_badge = [&](const char* mood, const std::string& text) {
+    speedup.add(" ");
+    speedup.add(badge(mood, text));
+  };
+  if (std::any_of(score.shapes.begin(), score.shapes.end(),
+                  [](const ShapeScore& shape) { return shape.below_floor; })) {
+    add_badge("odd", "below the floor");
+  }
+  if (target_met(board.target_ns, score).value_or(false)) add_badge("good", "target met");
+  return speedup;
+}
+
+Html submission_cell(const Leaderboard& board, const LeaderboardRow& row) {
+  Html cell("span", {});
+  cell.add(key_link(board.address, row.key));
+  if (row.submission->published) {
+    cell.add(" ");
+    cell.add(link(board.address, code_address(row.key.submission), "code"));
+  }
+  return cell;
+}
+
 Html ranking_table(const Leaderboard& board) {
   Table table;
   table.caption = "Ranking";
-  table.columns = {"Rank", "Run", "Speedup", "Interval", "Behind the best", "Submission", "Judged"};
+  table.columns = {"Rank",       "Run",   "Speedup", "Interval", "Behind the one before",
+                   "Submission", "Judged"};
   table.numeric = {true, false, true, true, true, true, false};
   table.sortable = true;
-  const double best = board.rows.empty() ? 1 : board.rows.front().ranked.entry.score.speedup;
   for (std::size_t i = 0; i < board.rows.size(); ++i) {
     const LeaderboardRow& row = board.rows[i];
-    const auto& [entry, rank, group] = row.ranked;
+    const auto& [entry, rank, group, played_off] = row.ranked;
     const bool tied = (i > 0 && board.rows[i - 1].ranked.tie_group == group) ||
                       (i + 1 < board.rows.size() && board.rows[i + 1].ranked.tie_group == group);
-    Html speedup("span", {});
-    speedup.add(element("strong", {}, times_text(entry.score.speedup)));
-    if (std::any_of(entry.score.shapes.begin(), entry.score.shapes.end(),
-                    [](const ShapeScore& shape) { return shape.below_floor; })) {
-      speedup.add(" ");
-      speedup.add(element("span", {{"class", "badge odd"}}, "below the floor"));
-    }
-    const double behind = 100 * (1 - entry.score.speedup / best);
+    const double behind =
+        i == 0 ? 0 : 100 * (board.rows[i - 1].ranked.entry.score.speedup / entry.score.speedup - 1);
+    std::string place = std::to_string(rank);
+    if (tied) place += ", tied";
+    if (played_off) place += ", played off";
     table.rows.push_back(
-        {number_cell(tied ? cat(rank, ", tied") : std::to_string(rank), static_cast<double>(i)),
-         {link(board.address, run_address(entry.run), person(entry.run)), Cell::Kind::heading},
-         number_cell(std::move(speedup), entry.score.speedup),
+        {number_cell(place, static_cast<double>(i)),
+         {run_cell(board, row), Cell::Kind::heading},
+         number_cell(speedup_cell(board, entry.score), entry.score.speedup),
          number_cell(interval_text_of(entry.score.interval), entry.score.interval.low),
          number_cell(i == 0 ? "–" : cat(fixed_text(behind, 1), " %"), behind),
-         number_cell(key_link(board.address, row.key), row.key.submission),
+         number_cell(submission_cell(board, row), row.key.submission),
          text_cell(time_element(row.evaluation->facts.started))});
+  }
+  return table_element(table);
+}
+
+Html pending_table(const Leaderboard& board) {
+  Table table;
+  table.caption = "Faster than the first, and judged only once";
+  table.columns = {"Run", "Speedup", "Interval", "Submission"};
+  table.numeric = {false, true, true, true};
+  for (const LeaderboardRow& row : board.pending) {
+    const Score& score = row.ranked.entry.score;
+    table.rows.push_back(
+        {heading_cell(run_cell(board, row)), number_cell(speedup_cell(board, score)),
+         number_cell(interval_text_of(score.interval)), number_cell(submission_cell(board, row))});
+  }
+  return table_element(table);
+}
+
+Html bars_table(const Leaderboard& board) {
+  static const Score kNobody;
+  const Score& first = board.rows.empty() ? kNobody : board.rows.front().ranked.entry.score;
+  Table table;
+  table.caption = "Bars: what runs are compared with; never ranked";
+  table.columns = {"Name", "Speedup", "Basis", "Source"};
+  table.numeric = {false, true, false, false};
+  for (const auto& [number, bar] : board.bars) {
+    const auto speedup = bar_speedup(bar, first);
+    const bool claimed = bar.basis == Bar::Basis::claimed;
+    table.rows.push_back(
+        {heading_cell(person(bar.name)), number_cell(speedup ? times_text(*speedup) : "–"),
+         text_cell(badge("odd", claimed ? "claimed, not verified" : "measured by the organizer")),
+         text_cell(bar.date.empty() ? bar.source : cat(bar.source, ", ", bar.date))});
   }
   return table_element(table);
 }
@@ -109,6 +179,8 @@ Html without_score(const Leaderboard& board) {
     const std::string& run = row.submission->stored.identity.run;
     Html verdict("span", {});
     verdict.add(verdict_badge(row.evaluation->facts.verdict));
+    for (const std::string& reason : row.evaluation->invalid)
+      verdict.add(cat(" does not count: ", reason));
     if (row.evaluation->facts.verdict == Verdict::accepted)
       verdict.add(cat(" ", row.evaluation->score.why_not));
     table.rows.push_back({heading_cell(link(board.address, run_address(run), person(run))),
@@ -161,6 +233,13 @@ std::string leaderboard_page(const Leaderboard& board, const std::vector<Leaderb
     if (board.rows.front().ranked.entry.score.shapes.size() > 1)
       contents.push_back(section("Shapes", {shapes_of_best(board)}));
   }
+  if (!board.pending.empty()) {
+    contents.push_back(section("Pending", {element("p", {{"class", "note"}},
+                                                   "A lucky time may have put them there, so they "
+                                                   "are judged again before they have a rank."),
+                                           pending_table(board)}));
+  }
+  if (!board.bars.empty()) contents.push_back(section("Bars", {bars_table(board)}));
   if (!board.others.empty()) contents.push_back(section("Not ranked", {without_score(board)}));
   return framed(frame, std::move(contents));
 }

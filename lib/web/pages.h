@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "web/site.h"
@@ -30,6 +31,9 @@ struct EvaluationPage {
   const Challenge* challenge = nullptr;     // where its checks are known
 };
 std::string evaluation_page(const EvaluationPage& page);
+// The code of a submission that may be shown: name and contents of each file.
+std::string code_page(const SubmissionSummary& submission,
+                      const std::vector<std::pair<std::string, std::string>>& files);
 // Of an evaluation that is not there yet, at the address it will have. Loads itself again.
 std::string running_page(const SubmissionSummary& submission);
 

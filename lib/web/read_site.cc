@@ -8,6 +8,8 @@
 #include "file.h"
 #include "score/result_json.h"
 #include "sha256.h"
+#include "store/index.h"
+#include "store/standings.h"
 #include "web/site.h"
 
 namespace kjudge {
@@ -73,6 +75,19 @@ std::vector<std::pair<std::string, Score>> scores_by_dtype(
   return scores;
 }
 
+Selectable selectable(const StoredSubmission& submission, const Evaluation& facts) {
+  return {submission.identity.number,
+          submission.identity.run,
+          facts.id,
+          facts.challenge,
+          facts.challenge_version,
+          facts.method,
+          facts.node,
+          facts.arch,
+          facts.started,
+          device_kind(facts.arch, facts.device)};
+}
+
 EvaluationSummary summarize(const StoredSubmission& submission, int number,
                             const std::optional<Challenge>& challenge, const ReportLine& report) {
   EvaluationSummary summary;
@@ -130,14 +145,25 @@ Site read_site(const ResultsDirectory& results, std::optional<Challenge> challen
                const ReportLine& report) {
   Site site;
   site.challenge = std::move(challenge);
+  site.bars = standing(read_records(results, kBarRecord, bar_table(), report));
+  site.play_offs = read_play_offs(results, report);
+  const auto invalidations =
+      standing(read_records(results, kInvalidationRecord, invalidation_table(), report));
   int waiting = 0;
   for (StoredSubmission& stored : results.submissions(report)) {
     SubmissionSummary& submission = site.submissions.emplace_back();
     submission.stored = std::move(stored);
+    submission.notes = read_submission_notes(submission.stored.folder / "files");
+    submission.published = may_publish(site.challenge, submission.notes) &&
+                           (submission.stored.identity.challenge.empty() ||
+                            submission.stored.identity.challenge == site.challenge->name);
     for (const int number : submission.stored.evaluations) {
       try {
         submission.evaluations.push_back(
             summarize(submission.stored, number, site.challenge, report));
+        EvaluationSummary& summary = submission.evaluations.back();
+        summary.invalid =
+            invalid_reasons(invalidations, selectable(submission.stored, summary.facts));
       } catch (const Error& error) {
         report(error.what());
       }

@@ -10,8 +10,10 @@
 
 #include "challenge/challenge.h"
 #include "judge/profile.h"
-#include "score/score.h"
+#include "score/rank.h"
+#include "store/judgements.h"
 #include "store/results.h"
+#include "store/submission_notes.h"
 #include "web/address.h"
 
 namespace kjudge {
@@ -37,10 +39,13 @@ struct EvaluationSummary {
   std::vector<std::pair<std::string, Score>> dtype_scores;
   std::string kernels;  // the same for the same kernels; empty where there is no bundle
   std::vector<std::string> profiled;  // shapes
+  std::vector<std::string> invalid;   // the reasons why it does not count; none: it does
 };
 
 struct SubmissionSummary {
   StoredSubmission stored;
+  SubmissionNotes notes;
+  bool published = false;                      // its code is for everybody to see
   std::vector<EvaluationSummary> evaluations;  // ascending by number
   // The evaluation that comes next, if one does.
   std::optional<RunningEvaluation> running;
@@ -50,6 +55,8 @@ struct SubmissionSummary {
 struct Site {
   std::optional<Challenge> challenge;
   std::vector<SubmissionSummary> submissions;  // ascending by number
+  Records<Bar> bars;                           // standing ones
+  std::vector<PlayedOff> play_offs;
 };
 
 using ReportLine = std::function<void(const std::string&)>;
@@ -64,17 +71,19 @@ Evaluation read_evaluation(const StoredSubmission& submission, int number);
 std::vector<Profile> read_profiles(const StoredSubmission& submission, int number,
                                    const ReportLine& report);
 
-// Evaluations that compare: of the same state of a challenge, arch and method; `dtype` empty is all
-// of its shapes.
+// Evaluations that compare: of the same state of a challenge, arch, kind of device and method;
+// `dtype` empty is all of its shapes.
 struct Variant {
   std::string challenge;
   int version = 1;
-  std::string sha256, arch;
+  std::string sha256, arch, device_kind;
   int method = kMethod;
   std::string dtype;
   auto operator<=>(const Variant&) const = default;
 };
-std::string variant_name(const Variant& variant);  // "sm_90, float32"
+// Of all the shapes of an evaluation.
+Variant variant_of(const Evaluation& facts);
+std::string variant_name(const Variant& variant);  // "NVIDIA H200, float32"
 
 struct LeaderboardRow {
   RankedEntry ranked;
@@ -91,13 +100,17 @@ struct HistoryPoint {
 };
 struct Leaderboard {
   Variant variant;
-  std::string address;                 // leaderboard/softmax-1-sm_90.html
-  std::vector<LeaderboardRow> rows;    // best first
+  std::string address;               // leaderboard/softmax-1-sm_90.html
+  std::vector<LeaderboardRow> rows;  // best first
+  // Faster than the first that was judged twice, and judged once themselves (score/rank.h).
+  std::vector<LeaderboardRow> pending;
+  Records<Bar> bars;
+  std::optional<double> target_ns;     // the challenge's
   std::vector<LeaderboardRow> others;  // runs without a score: the newest evaluation of each
   std::vector<HistoryPoint> history;   // ascending by time
 };
-// Of the newest evaluation of each submission, as `kjudge rank` does. The variant of the newest
-// evaluation of all comes first. Points into `site`.
+// As `kjudge rank` has it: of the newest valid evaluation of each submission. The variant of the
+// newest evaluation of all comes first. Points into `site`.
 std::vector<Leaderboard> make_leaderboards(const Site& site);
 
 // Seconds since 1970 of "2025-01-31T12:00:00Z"; nullopt for what is no such time.

@@ -118,9 +118,7 @@ class Relations {
       std::erase(page.same_kernels, key);
     }
     const Evaluation& facts = found.evaluation->facts;
-    const Variant variant{facts.challenge,        facts.challenge_version,
-                          facts.challenge_sha256, facts.arch,
-                          facts.method,           {}};
+    const Variant variant = variant_of(facts);
     const auto board = board_of_.find(variant);
     if (board != board_of_.end()) page.board = board->second->address;
     if (!found.evaluation->score.shapes.empty()) {
@@ -180,6 +178,23 @@ void write_evaluation(SiteWriter& writer, Relations& relations, const Site& site
   writer.put(evaluation_address(key.submission, key.evaluation), evaluation_page(page));
 }
 
+// The files of a submission that may be shown. What is damaged is for fsck to tell.
+void write_code(SiteWriter& writer, const SubmissionSummary& submission) {
+  constexpr std::size_t kLargestFile = 1 << 20;
+  const fs::path folder = submission.stored.folder / "files";
+  std::vector<std::pair<std::string, std::string>> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    if (!at->is_regular_file() || at->is_symlink()) continue;
+    const bool small = at->file_size() <= kLargestFile;
+    files.emplace_back(at->path().lexically_relative(folder).string(),
+                       small ? read_file(at->path()) : "(larger than a page)");
+  }
+  std::sort(files.begin(), files.end());
+  writer.put(code_address(submission.stored.identity.number), code_page(submission, files));
+}
+
 std::string task_of(const Site& site, const ReportLine& report) {
   if (!site.challenge) return {};
   try {
@@ -217,6 +232,9 @@ WrittenSite write_site(const Site& site, const fs::path& output, const ReportLin
       writer.put(evaluation_address(submission.stored.identity.number, submission.next_number()),
                  running_page(submission));
     }
+  }
+  for (const SubmissionSummary& submission : site.submissions) {
+    if (submission.published) write_code(writer, submission);
   }
   for (const std::string& run : runs) writer.put(run_address(run), run_page(site, run));
   for (const Leaderboard& board : boards)

@@ -18,6 +18,7 @@
 #include "judge/capture_protocol.h"
 #include "judge/profile.h"
 #include "judge/report.h"
+#include "score/rank.h"
 #include "score/result_json.h"
 #include "store/results.h"
 
@@ -68,9 +69,9 @@ void read_result(const std::string& text) {
   const Evaluation evaluation = result_from_json(text, "fuzz.json");
   evaluation_page(evaluation);
   print_json(score_json("fuzz.json", evaluation));
-  const auto ranking = rank({{"1", "run", score(evaluation)}, {"2", "run", score(evaluation)}});
-  rank_table(ranking);
-  print_json(rank_json(ranking));
+  const Score scored = score(evaluation);
+  must(rank({{"1", "run", scored}, {"2", "run", scored}}).ranked.size() ==
+       (scored.ranked ? 2u : 0u));
   const std::string written = result_to_json(evaluation);
   must(result_to_json(result_from_json(written, "written.json")) == written);
 }

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <iostream>
+
+#include "error.h"
+#include "judge/report.h"
+#include "options.h"
+#include "store/judgements.h"
+
+namespace kjudge {
+namespace {
+
+struct BarOptions {
+  bool json = false;
+  std::string action, results;
+  std::string name, variant, source, date;
+  double speedup = 0;
+  std::vector<std::string> times;
+  bool measured = false;
+  int number = 0;
+};
+
+// "4096x1024=12.5"
+std::pair<std::string, double> shape_time(const std::string& text) {
+  const auto at = text.rfind('=');
+  double time = 0;
+  const char* end = text.data() + text.size();
+  const bool ok = at != text.npos && at > 0 &&
+                  std::from_chars(text.data() + at + 1, end, time).ptr == end && time > 0;
+  if (!ok) {
+    throw Error(Fault::usage,
+                cat("--time ", text, ": expected SHAPE=MICROSECONDS, as in 4096x1024=12.5"));
+  }
+  return {text.substr(0, at), time};
+}
+
+Bar bar_from(const BarOptions& options) {
+  if (options.name.empty() || options.variant.empty() || options.source.empty()) {
+    throw Error(Fault::usage, "add needs --name, --variant and --source");
+  }
+  Bar bar;
+  bar.name = options.name;
+  bar.variant = parse_request(options.variant);
+  bar.speedup = options.speedup;
+  for (const std::string& time : options.times) bar.times_us.push_back(shape_time(time));
+  if (bar.speedup == 0 && bar.times_us.empty()) {
+    throw Error(Fault::usage, "add needs --speedup, or --time for each shape");
+  }
+  bar.basis = options.measured ? Bar::Basis::measured : Bar::Basis::claimed;
+  bar.source = options.source;
+  bar.date = options.date;
+  bar.made = utc_now();
+  // Held to the table now, so that what is written can be read.
+  const Json json{bar_table().write(bar)};
+  return bar_table().read(JsonCursor(json, "the bar", Fault::usage));
+}
+
+void print_number(const BarOptions& options, int number) {
+  if (options.json) {
+    std::cout << print_json(
+        Json{Json::Object{{"format", Json{std::string("kjudge-recorded/1")}},
+                          {"number", Json{static_cast<std::int64_t>(number)}}}});
+  } else {
+    say(cat("recorded as ", number));
+  }
+}
+
+void list_bars(const BarOptions& options, const Records<Bar>& bars) {
+  Json::List list;
+  std::vector<std::vector<std::string>> rows = {
+      {"bar", "name", "variant", "speedup", "basis", "date", "source"}};
+  for (const auto& [number, bar] : bars) {
+    Json::Object object = bar_table().write(bar);
+    object.insert(object.begin(), {"number", Json{static_cast<std::int64_t>(number)}});
+    list.push_back(Json{std::move(object)});
+    std::array<char, 40> speedup{"by time"};
+    if (bar.speedup > 0) std::snprintf(speedup.data(), speedup.size(), "%.3fx", bar.speedup);
+    rows.push_back({std::to_string(number), printable(bar.name), request_text(bar.variant),
+                    speedup.data(), bar.basis == Bar::Basis::claimed ? "claimed" : "measured",
+                    bar.date, printable(bar.source)});
+  }
+  if (options.json) {
+    std::cout << print_json(Json{Json::Object{{"format", Json{std::string("kjudge-bars/1")}},
+                                              {"bars", Json{std::move(list)}}}});
+  } else if (bars.empty()) {
+    say("there is no bar");
+  } else {
+    std::cout << aligned(rows);
+  }
+}
+
+int bar_command(const BarOptions& options) {
+  const ResultsDirectory results(options.results);
+  if (options.action == "add") {
+    const Bar bar = bar_from(options);
+    print_number(options, add_record(results, kBarRecord, Json{bar_table().write(bar)}));
+    return exit_done;
+  }
+  const auto bars = standing(read_records(results, kBarRecord, bar_table(), say));
+  if (options.action == "list") {
+    list_bars(options, bars);
+    return exit_done;
+  }
+  require_record(bars, options.number, "bar");
+  Bar removal;
+  removal.made = utc_now();
+  removal.takes_back = options.number;
+  print_number(options, add_record(results, kBarRecord, Json{bar_table().write(removal)}));
+  return exit_done;
+}
+
+}  // namespace
+
+void add_bar(CLI::App& app, int& status) {
+  CLI::App* command = nullptr;
+  const auto options = add_command<BarOptions>(
+      app, "bar", "Record what runs are compared with: entries without code, claims", command);
+  command->add_option("action", options->action, "What to do: add, list or remove")
+      ->required()
+      ->check(CLI::IsMember({"add", "list", "remove"}));
+  command->add_option("results", options->results, "Results directory")
+      ->type_name("FOLDER")
+      ->required()
+      ->envname("KJUDGE_RESULTS");
+  command->add_option("--name", options->name, "Of a new bar, such as a library or a paper")
+      ->type_name("TEXT");
+  command
+      ->add_option("--variant", options->variant,
+                   "CHALLENGE[@VERSION][:dtype[:gpu[:shape]]] that a new bar is shown with")
+      ->type_name("VARIANT");
+  command->add_option("--speedup", options->speedup, "Over the challenge's baseline")
+      ->type_name("FACTOR")
+      ->default_str("none")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--time", options->times,
+                   "Time on a shape in microseconds; with one for each shape of the variant the "
+                   "speedup follows from the baseline's times")
+      ->type_name("SHAPE=US");
+  command->add_option("--source", options->source, "Where the numbers are from: a link, a command")
+      ->type_name("TEXT");
+  command->add_option("--date", options->date, "Of when the numbers are")->type_name("DATE");
+  command->add_flag("--measured", options->measured,
+                    "You measured it yourself; else it is shown as a claim");
+  command->add_option("--number", options->number, "Of the bar to remove, as list has it")
+      ->default_str("none")
+      ->check(CLI::PositiveNumber);
+  command->callback([=, &status] { status = bar_command(*options); });
+}
+
+}  // namespace kjudge

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <iostream>
+
+#include "error.h"
+#include "judge/report.h"
+#include "select.h"
+#include "store/judgements.h"
+
+namespace kjudge {
+namespace {
+
+struct InvalidateOptions : SelectOptions {
+  std::string reason;
+  bool list = false, preview = false;
+  int undo = 0;
+};
+
+Json number_json(int number) { return Json{static_cast<std::int64_t>(number)}; }
+
+struct Selected {
+  const ScoredSubmission* submission;
+  const ScoredEvaluation* evaluation;
+};
+
+std::vector<Selected> selected(const ScoreIndex& index, const Selection& selection) {
+  std::vector<Selected> found;
+  for (const ScoredSubmission& submission : index.submissions()) {
+    for (const ScoredEvaluation& one : submission.evaluations) {
+      if (selects(selection, selectable(index, submission, one))) {
+        found.push_back({&submission, &one});
+      }
+    }
+  }
+  return found;
+}
+
+void print_selected(const InvalidateOptions& options, const ScoreIndex& index, int number,
+                    const std::vector<Selected>& found) {
+  Json::List list;
+  std::vector<std::vector<std::string>> rows = {
+      {"submission", "evaluation", "run", "challenge", "node", "judged", "verdict"}};
+  for (const auto& [submission, evaluation] : found) {
+    const Terms& terms = index.terms(*evaluation);
+    const std::string verdict(name(evaluation->verdict));
+    rows.push_back({std::to_string(submission->number), std::to_string(evaluation->number),
+                    printable(submission->run), cat(terms.challenge, "@", terms.challenge_version),
+                    printable(evaluation->node), evaluation->started, verdict});
+    list.push_back(Json{Json::Object{{"submission", number_json(submission->number)},
+                                     {"evaluation", number_json(evaluation->number)},
+                                     {"id", Json{evaluation->id}},
+                                     {"run", Json{submission->run}},
+                                     {"verdict", Json{verdict}}}});
+  }
+  if (options.json) {
+    Json::Object object = {{"format", Json{std::string("kjudge-invalidated/1")}}};
+    if (number > 0) object.push_back({"number", number_json(number)});
+    object.push_back({"evaluations", Json{std::move(list)}});
+    std::cout << print_json(Json{std::move(object)});
+  } else if (!found.empty()) {
+    std::cout << aligned(rows);
+  }
+}
+
+void print_list(const InvalidateOptions& options, const Records<Invalidation>& records) {
+  Json::List list;
+  for (const auto& [number, record] : records) {
+    const Json::Object selection = selection_table().write(record.selection);
+    if (options.json) {
+      Json::Object object = invalidation_table().write(record);
+      object.insert(object.begin(), {"number", number_json(number)});
+      list.push_back(Json{std::move(object)});
+    } else {
+      std::cout << number << "  " << record.made << "  " << printable(record.reason) << "\n   "
+                << printable(print_flat_json(Json{selection})) << "\n";
+    }
+  }
+  if (options.json) {
+    std::cout << print_json(
+        Json{Json::Object{{"format", Json{std::string("kjudge-invalidations/1")}},
+                          {"invalidations", Json{std::move(list)}}}});
+  } else if (records.empty()) {
+    say("nothing is invalid");
+  }
+}
+
+int invalidate_command(const InvalidateOptions& options) {
+  const ResultsDirectory results(options.results);
+  const auto records =
+      standing(read_records(results, kInvalidationRecord, invalidation_table(), say));
+  if (options.list) {
+    print_list(options, records);
+    return exit_done;
+  }
+  Invalidation record;
+  record.made = utc_now();
+  if (options.undo != 0) {
+    require_record(records, options.undo, "invalidation");
+    record.takes_back = options.undo;
+    const int number =
+        add_record(results, kInvalidationRecord, Json{invalidation_table().write(record)});
+    say(cat("recorded as ", number, ": invalidation ", options.undo, " is taken back"));
+    return exit_done;
+  }
+  record.selection = selection_of(options);
+  if (record.selection == Selection{}) {
+    throw Error(Fault::usage,
+                "say which evaluations, by --submission, --run, --node or others; --list shows "
+                "what is invalid");
+  }
+  record.reason = options.reason;
+  if (record.reason.empty() && !options.preview) {
+    throw Error(Fault::usage, "--reason is missing; it is shown wherever the evaluations are");
+  }
+  // What is judged from now on counts again.
+  if (record.selection.to.empty() || record.selection.to > record.made) {
+    record.selection.to = record.made;
+  }
+  const Json json{invalidation_table().write(record)};
+  invalidation_table().read(JsonCursor(json, "the invalidation", Fault::usage));
+  const ScoreIndex index(results, say);
+  index.save();
+  const auto found = selected(index, record.selection);
+  if (found.empty()) throw Error(Fault::usage, "no evaluation is like that; nothing is recorded");
+  const int number = options.preview ? 0 : add_record(results, kInvalidationRecord, json);
+  print_selected(options, index, number, found);
+  say(options.preview ? cat(found.size(), " evaluations; nothing is recorded")
+                      : cat("recorded as ", number, ": ", found.size(),
+                            " evaluations do not count; --undo ", number, " takes it back"));
+  return exit_done;
+}
+
+}  // namespace
+
+void add_invalidate(CLI::App& app, int& status) {
+  CLI::App* command = nullptr;
+  const auto options = add_command<InvalidateOptions>(
+      app, "invalidate", "Say which evaluations do not count, and why; nothing is deleted",
+      command);
+  add_select_options(*command, *options);
+  command->add_option("--reason", options->reason, "Why; shown wherever the evaluations are")
+      ->type_name("TEXT");
+  command->add_flag("--preview", options->preview, "Only show which evaluations it would be");
+  command->add_flag("--list", options->list, "Show what is invalid, with numbers and reasons");
+  command->add_option("--undo", options->undo, "Take back the one with this number")
+      ->type_name("NUMBER")
+      ->default_str("none")
+      ->check(CLI::PositiveNumber);
+  command->callback([=, &status] { status = invalidate_command(*options); });
+}
+
+}  // namespace kjudge

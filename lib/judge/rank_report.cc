@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/rank_report.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <optional>
+
+#include "error.h"
+#include "judge/report.h"
+
+namespace kjudge {
+namespace {
+
+Json json_text(std::string text) { return Json{std::move(text)}; }
+Json json_number(int number) { return Json{static_cast<std::int64_t>(number)}; }
+Json json_interval(const Interval& interval) {
+  return Json{Json::List{Json{interval.low}, Json{interval.high}}};
+}
+
+// What is known of an entry beside its score.
+struct About {
+  std::string label, license, code;
+  std::optional<bool> target_met;
+};
+
+About about(const Entry& entry, const VariantStandings& standings, const ScoreIndex& index) {
+  About about;
+  if (standings.challenge)
+    about.target_met = target_met(standings.challenge->target_ns, entry.score);
+  const ScoredSubmission* submission = index.find(std::stoi(entry.submission));
+  if (submission == nullptr) return about;
+  about.label = submission->notes.label;
+  if (may_publish(standings.challenge, submission->notes)) {
+    about.license = submission->notes.license;
+    about.code = cat("submissions/", entry.submission, "/files");
+  }
+  return about;
+}
+
+// How much faster the one before it is.
+double behind(const Entry& before, const Entry& entry) {
+  return before.score.speedup / entry.score.speedup - 1;
+}
+
+std::optional<double> speedup_of(const Bar& bar, const VariantStandings& standings) {
+  static const Score kNobody;
+  const auto& ranked = standings.standings.ranked;
+  return bar_speedup(bar, ranked.empty() ? kNobody : ranked.front().entry.score);
+}
+
+std::string bar_text(const Bar& bar) {
+  return bar.basis == Bar::Basis::claimed ? "bar, claimed" : "bar";
+}
+
+class StandingsTable {
+ public:
+  StandingsTable(const VariantStandings& standings, const ScoreIndex& index)
+      : standings_(standings), index_(index) {
+    for (const auto& [number, bar] : standings.bars) {
+      bars_.emplace_back(speedup_of(bar, standings), &bar);
+    }
+    // The fastest first; those without a speedup last.
+    std::stable_sort(bars_.begin(), bars_.end(), [](const auto& a, const auto& b) {
+      return a.first.value_or(0) > b.first.value_or(0);
+    });
+  }
+
+  std::string text() {
+    const auto& [ranked, pending] = standings_.standings;
+    for (std::size_t i = 0; i < ranked.size(); ++i) {
+      bars_above(ranked[i].entry.score.speedup);
+      const std::string behind_text =
+          i == 0 ? "-" : percent(behind(ranked[i - 1].entry, ranked[i].entry));
+      std::string tie = cat("group ", ranked[i].tie_group);
+      if (ranked[i].played_off) tie += ", played off";
+      entry(std::to_string(ranked[i].rank), ranked[i].entry, behind_text, tie);
+    }
+    bars_above(-1);
+    for (const Entry& one : pending) entry("pending", one, "-", "-");
+    drop_empty_columns();
+    return aligned(rows_);
+  }
+
+ private:
+  static std::string percent(double share) { return cat(decimals(100 * share, 1), " %"); }
+  static std::string decimals(double value, int places) {
+    std::string text(64, '\0');
+    text.resize(
+        static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%.*f", places, value)));
+    return text;
+  }
+
+  void entry(const std::string& rank, const Entry& entry, const std::string& behind_text,
+             const std::string& tie) {
+    const Score& score = entry.score;
+    const About known = about(entry, standings_, index_);
+    rows_.push_back(
+        {rank, printable(entry.run), entry.submission, decimals(score.speedup, 3) + "x",
+         cat("[", decimals(score.interval.low, 3), ", ", decimals(score.interval.high, 3), "]"),
+         behind_text, tie, std::to_string(entry.judged), known.label,
+         known.target_met ? *known.target_met ? "met" : "missed" : "", known.code});
+  }
+
+  void bars_above(double speedup) {
+    for (; next_bar_ < bars_.size(); ++next_bar_) {
+      const auto& [of_bar, bar] = bars_[next_bar_];
+      if (speedup >= 0 && of_bar.value_or(0) <= speedup) return;
+      rows_.push_back({bar_text(*bar), printable(bar->name), "-",
+                       of_bar ? decimals(*of_bar, 3) + "x" : "-", "-", "-", "-", "-",
+                       printable(cat(bar->source, bar->date.empty() ? "" : ", ", bar->date)), "",
+                       ""});
+    }
+  }
+
+  // A column that nobody has anything in.
+  void drop_empty_columns() {
+    constexpr std::size_t kFirst = 7;
+    for (std::size_t column = rows_.front().size(); column-- > kFirst;) {
+      const bool empty = std::all_of(rows_.begin() + 1, rows_.end(), [&](const auto& row) {
+        return row[column].empty() ||
+               (column == kFirst && (row[column] == "1" || row[column] == "-"));
+      });
+      for (auto& row : rows_) {
+        if (empty) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
+      }
+    }
+  }
+
+  const VariantStandings& standings_;
+  const ScoreIndex& index_;
+  std::vector<std::pair<std::optional<double>, const Bar*>> bars_;
+  std::size_t next_bar_ = 0;
+  std::vector<std::vector<std::string>> rows_ = {{"rank", "run", "submission", "speedup",
+                                                  "interval", "behind", "tie", "judged", "label",
+                                                  "target", "code"}};
+};
+
+Json::Object entry_json(const Entry& entry, const VariantStandings& standings,
+                        const ScoreIndex& index) {
+  Json::Object object = {{"run", json_text(entry.run)},
+                         {"submission", json_text(entry.submission)},
+                         {"evaluation", json_number(entry.evaluation)},
+                         {"speedup", Json{entry.score.speedup}},
+                         {"interval", json_interval(entry.score.interval)},
+                         {"judged", json_number(entry.judged)}};
+  const About known = about(entry, standings, index);
+  if (!known.label.empty()) object.push_back({"label", json_text(known.label)});
+  if (known.target_met) object.push_back({"target_met", Json{*known.target_met}});
+  if (!known.code.empty()) object.push_back({"code", json_text(known.code)});
+  if (!known.license.empty()) object.push_back({"license", json_text(known.license)});
+  return object;
+}
+
+Json::Object title_json(const char* format, const VariantStandings& standings) {
+  const Terms& terms = standings.terms;
+  Json::Object object = {{"format", json_text(format)},
+                         {"challenge", json_text(terms.challenge)},
+                         {"challenge_version", json_number(terms.challenge_version)},
+                         {"arch", json_text(terms.arch)},
+                         {"device_kind", json_text(terms.device_kind)},
+                         {"method", json_number(terms.method)}};
+  if (!standings.variant.dtype.empty())
+    object.push_back({"dtype", json_text(standings.variant.dtype)});
+  if (!standings.variant.shape.empty())
+    object.push_back({"shape", json_text(standings.variant.shape)});
+  if (!standings.challenge) return object;
+  if (!standings.challenge->bounty.empty())
+    object.push_back({"bounty", json_text(standings.challenge->bounty)});
+  if (standings.challenge->target_ns)
+    object.push_back({"target_us", Json{*standings.challenge->target_ns / 1000}});
+  return object;
+}
+
+}  // namespace
+
+std::string standings_title(const VariantStandings& standings) {
+  const Terms& terms = standings.terms;
+  std::string title =
+      cat(terms.challenge, " version ", terms.challenge_version, ", ", terms.device_kind);
+  for (const std::string* part : {&standings.variant.dtype, &standings.variant.shape}) {
+    if (!part->empty()) title += cat(", ", *part);
+  }
+  title += cat(", method ", terms.method);
+  if (!standings.challenge) return title;
+  if (standings.challenge->target_ns)
+    title += cat(", target ", duration_text(*standings.challenge->target_ns));
+  if (!standings.challenge->bounty.empty()) title += cat(", bounty: ", standings.challenge->bounty);
+  return title;
+}
+
+std::string standings_table(const VariantStandings& standings, const ScoreIndex& index) {
+  return StandingsTable(standings, index).text();
+}
+
+std::vector<std::string> standings_remarks(const VariantStandings& standings) {
+  std::vector<std::string> lines;
+  if (const std::size_t count = standings.standings.pending.size(); count > 0) {
+    lines.push_back(cat(count, count == 1 ? " run is" : " runs are",
+                        " pending: faster than the first, and judged only once; kjudge playoff "
+                        "judges again before they are ranked"));
+  }
+  constexpr std::size_t kNamed = 10;
+  std::map<std::string, std::vector<int>> invalid;  // submissions by reason
+  for (const auto& one : standings.invalid) invalid[one.reason].push_back(one.submission);
+  for (const auto& [reason, submissions] : invalid) {
+    std::string list;
+    for (std::size_t i = 0; i < std::min(submissions.size(), kNamed); ++i)
+      list += cat(i == 0 ? "" : ", ", submissions[i]);
+    lines.push_back(cat(submissions.size(),
+                        submissions.size() == 1 ? " evaluation does" : " evaluations do",
+                        " not count: ", reason, " (submission ", list,
+                        submissions.size() > kNamed ? ", ..." : "", ")"));
+  }
+  if (standings.left_out > 0) {
+    std::string list;
+    for (const std::string& other : standings.elsewhere)
+      list += cat(list.empty() ? "" : ", ", other);
+    lines.push_back(cat(standings.left_out,
+                        standings.left_out == 1 ? " submission was" : " submissions were",
+                        " judged only on other terms, and left out: ", list));
+  }
+  return lines;
+}
+
+Json standings_json(const VariantStandings& standings, const ScoreIndex& index) {
+  Json::List entries, pending, bars, invalid;
+  const auto& ranked = standings.standings.ranked;
+  for (std::size_t i = 0; i < ranked.size(); ++i) {
+    Json::Object object = {{"rank", json_number(ranked[i].rank)},
+                           {"tie_group", json_number(ranked[i].tie_group)}};
+    Json::Object more = entry_json(ranked[i].entry, standings, index);
+    object.insert(object.end(), more.begin(), more.end());
+    if (i > 0) object.push_back({"behind", Json{behind(ranked[i - 1].entry, ranked[i].entry)}});
+    if (ranked[i].played_off) object.push_back({"played_off", Json{true}});
+    entries.push_back(Json{std::move(object)});
+  }
+  for (const Entry& entry : standings.standings.pending)
+    pending.push_back(Json{entry_json(entry, standings, index)});
+  for (const auto& [number, bar] : standings.bars) {
+    Json::Object object = {
+        {"number", json_number(number)},
+        {"name", json_text(bar.name)},
+        {"basis", json_text(bar.basis == Bar::Basis::claimed ? "claimed" : "measured")}};
+    if (const auto speedup = speedup_of(bar, standings))
+      object.push_back({"speedup", Json{*speedup}});
+    object.push_back({"source", json_text(bar.source)});
+    object.push_back({"date", json_text(bar.date)});
+    bars.push_back(Json{std::move(object)});
+  }
+  for (const auto& one : standings.invalid) {
+    invalid.push_back(Json{Json::Object{{"submission", json_number(one.submission)},
+                                        {"evaluation", json_number(one.evaluation)},
+                                        {"run", json_text(one.run)},
+                                        {"reason", json_text(one.reason)}}});
+  }
+  Json::Object object = title_json("kjudge-rank/1", standings);
+  object.push_back({"entries", Json{std::move(entries)}});
+  object.push_back({"pending", Json{std::move(pending)}});
+  object.push_back({"bars", Json{std::move(bars)}});
+  object.push_back({"invalid", Json{std::move(invalid)}});
+  return Json{std::move(object)};
+}
+
+std::string history_table(const std::vector<HistoryEntry>& history) {
+  std::vector<std::vector<std::string>> rows = {
+      {"judged", "submission", "evaluation", "verdict", "speedup", "interval", "best", "remark"}};
+  double best = 0;
+  for (const HistoryEntry& one : history) {
+    const Score& score = one.score;
+    std::array<char, 64> speedup{}, interval{};
+    std::snprintf(speedup.data(), speedup.size(), "%.3fx", score.speedup);
+    std::snprintf(interval.data(), interval.size(), "[%.3f, %.3f]", score.interval.low,
+                  score.interval.high);
+    std::string remark;
+    for (const std::string& reason : one.invalid)
+      remark += cat(remark.empty() ? "does not count: " : "; ", reason);
+    const bool counts = score.ranked && one.invalid.empty();
+    const bool record = counts && score.speedup > best;
+    if (record) best = score.speedup;
+    rows.push_back({one.started, std::to_string(one.submission), std::to_string(one.evaluation),
+                    std::string(name(one.verdict)), score.ranked ? speedup.data() : "-",
+                    score.ranked ? interval.data() : "-", record ? "yes" : "-", printable(remark)});
+  }
+  return aligned(rows);
+}
+
+Json history_json(const VariantStandings& standings, const std::string& run,
+                  const std::vector<HistoryEntry>& history) {
+  Json::List list;
+  for (const HistoryEntry& one : history) {
+    Json::Object object = {{"started", json_text(one.started)},
+                           {"submission", json_number(one.submission)},
+                           {"evaluation", json_number(one.evaluation)},
+                           {"id", json_text(one.id)},
+                           {"verdict", json_text(std::string(name(one.verdict)))}};
+    if (one.score.ranked) {
+      object.push_back({"speedup", Json{one.score.speedup}});
+      object.push_back({"interval", json_interval(one.score.interval)});
+    }
+    Json::List reasons;
+    for (const std::string& reason : one.invalid) reasons.push_back(json_text(reason));
+    if (!reasons.empty()) object.push_back({"invalid", Json{std::move(reasons)}});
+    list.push_back(Json{std::move(object)});
+  }
+  Json::Object object = title_json("kjudge-history/1", standings);
+  object.push_back({"run", json_text(run)});
+  object.push_back({"evaluations", Json{std::move(list)}});
+  return Json{std::move(object)};
+}
+
+}  // namespace kjudge

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/challenges.h"
+
+#include "error.h"
+#include "file.h"
+#include "store/numbered_folders.h"
+
+namespace kjudge {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path versions_of(const ResultsDirectory& results, const std::string& challenge) {
+  return results.path() / "challenges" / challenge;
+}
+
+}  // namespace
+
+void keep_challenge(const ResultsDirectory& results, const Challenge& challenge) {
+  const fs::path versions = versions_of(results, challenge.name);
+  const fs::path kept = versions / std::to_string(challenge.version);
+  if (fs::exists(kept)) return;
+  fs::create_directories(versions);
+  sync_directory(versions.parent_path());
+  sync_directory(results.path());
+  sweep_unfinished(versions);
+  const UnfinishedFolder folder(versions);
+  copy_challenge(challenge, folder.path() / "challenge");
+  rename_new(folder.path() / "challenge", kept);  // that of another judge is as good
+}
+
+std::optional<Challenge> kept_challenge(const ResultsDirectory& results, const Terms& terms) {
+  const fs::path kept =
+      versions_of(results, terms.challenge) / std::to_string(terms.challenge_version);
+  if (fs::path(terms.challenge).filename() != terms.challenge) return std::nullopt;
+  try {
+    if (!fs::exists(kept)) return std::nullopt;
+    Challenge challenge = read_challenge(kept);
+    if (challenge.sha256 != terms.challenge_sha256) return std::nullopt;
+    return for_arch(challenge, terms.arch);
+  } catch (const Error&) {  // fsck tells what is wrong with it
+    return std::nullopt;
+  }
+}
+
+}  // namespace kjudge

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "challenge/challenge.h"
+#include "store/results.h"
+#include "store/terms.h"
+
+namespace kjudge {
+
+// RESULTS/challenges/softmax/2/: version 2 of a challenge as it was when it was first judged here,
+// so that results can be read without its folder. It appears whole and for good.
+void keep_challenge(const ResultsDirectory& results, const Challenge& challenge);
+
+// With the shapes of the terms' arch. nullopt where it is not kept, or is another one by its hash.
+std::optional<Challenge> kept_challenge(const ResultsDirectory& results, const Terms& terms);
+
+}  // namespace kjudge

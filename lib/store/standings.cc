@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/standings.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "error.h"
+#include "store/challenges.h"
+
+namespace kjudge {
+namespace {
+
+std::string joined(const std::set<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += cat(text.empty() ? "" : ", ", word);
+  return text;
+}
+
+// The newest evaluation of each of the index's terms; empty where it has none any more.
+std::vector<std::string> newest_by_terms(const ScoreIndex& index) {
+  std::vector<std::string> newest(index.all_terms().size());
+  for (const ScoredSubmission& submission : index.submissions()) {
+    for (const ScoredEvaluation& one : submission.evaluations) {
+      std::string& started = newest[one.terms];
+      if (started < one.started) started = one.started;
+    }
+  }
+  return newest;
+}
+
+// Which of the index's terms a ranking is of; nullopt: of none.
+std::optional<std::uint32_t> choose_terms(const ScoreIndex& index, const VariantRequest& request) {
+  const auto newest = newest_by_terms(index);
+  const auto& all = index.all_terms();
+  const auto fits = [&](std::size_t i) {
+    const Terms& terms = all[i];
+    // Without an arch the judge failed before there was a device.
+    return !newest[i].empty() && !terms.arch.empty() &&
+           (request.challenge.empty() || terms.challenge == request.challenge) &&
+           (request.version == 0 || terms.challenge_version == request.version) &&
+           names_device(request.gpu, terms.arch, terms.device_kind);
+  };
+  std::optional<std::uint32_t> chosen;
+  std::set<std::string> kinds;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!fits(i)) continue;
+    kinds.insert(device_word(all[i].device_kind));
+    if (!chosen || newest[*chosen] < newest[i]) chosen = static_cast<std::uint32_t>(i);
+  }
+  if (!request.gpu.empty() && kinds.size() > 1) {
+    throw Error(Fault::usage, cat("\"", request.gpu,
+                                  "\" names several kinds of GPU, which are "
+                                  "never ranked in one table: say ",
+                                  joined(kinds)));
+  }
+  return chosen;
+}
+
+std::vector<std::string> shapes_of(const VariantStandings& found, const VariantRequest& request) {
+  std::vector<std::string> shapes;
+  if (request.dtype.empty() && request.shape.empty()) return shapes;
+  const std::string who =
+      cat("challenge ", found.terms.challenge, " version ", found.terms.challenge_version);
+  if (!found.challenge) {
+    if (!request.dtype.empty()) {
+      throw Error(Fault::usage,
+                  cat(who,
+                      " is not kept in this results directory, so nobody knows the dtypes of "
+                      "its shapes; leave the dtype empty, or judge with it once"));
+    }
+    return {request.shape};
+  }
+  std::set<std::string> dtypes, names;
+  for (const Shape& shape : found.challenge->shapes) {
+    if (!shape.timed) continue;
+    dtypes.insert(shape.dtype);
+    if (!request.dtype.empty() && shape.dtype != request.dtype) continue;
+    names.insert(shape.name);
+    if (request.shape.empty() || shape.name == request.shape) shapes.push_back(shape.name);
+  }
+  if (names.empty()) {
+    throw Error(Fault::usage, cat(who, " has no shape of dtype \"", request.dtype, "\"; it has ",
+                                  joined(dtypes)));
+  }
+  if (shapes.empty()) {
+    throw Error(Fault::usage,
+                cat(who, " has no shape \"", request.shape, "\" here; it has ", joined(names)));
+  }
+  return shapes;
+}
+
+std::string terms_text(const Terms& terms) {
+  return cat(terms.challenge, "@", terms.challenge_version, "::", device_word(terms.device_kind),
+             " (method ", terms.method, ")");
+}
+
+Score score_over(const ScoreIndex& index, const ScoredEvaluation& evaluation,
+                 const std::vector<std::string>& shapes) {
+  Score score = index.score_of(evaluation);
+  return shapes.empty() ? score : part_of(score, shapes);
+}
+
+}  // namespace
+
+StandingsSource read_source(const ResultsDirectory& results, const ScoreIndex& index,
+                            const ResultsDirectory::Report& report) {
+  return {results, index,
+          standing(read_records(results, kInvalidationRecord, invalidation_table(), report)),
+          standing(read_records(results, kBarRecord, bar_table(), report)),
+          read_play_offs(results, report)};
+}
+
+std::optional<VariantStandings> make_standings(const StandingsSource& source,
+                                               const std::optional<VariantRequest>& request) {
+  const ScoreIndex& index = source.index;
+  VariantStandings found;
+  found.variant = request.value_or(VariantRequest{});
+  const auto chosen = choose_terms(index, found.variant);
+  if (!chosen) return std::nullopt;
+  found.terms = index.all_terms()[*chosen];
+  found.challenge = kept_challenge(source.results, found.terms);
+  found.shapes = shapes_of(found, found.variant);
+  found.variant.challenge = found.terms.challenge;
+  found.variant.version = found.terms.challenge_version;
+  found.variant.gpu = device_word(found.terms.device_kind);
+
+  std::vector<Candidate> candidates;
+  std::vector<const ScoredEvaluation*> evaluations;
+  std::set<std::uint32_t> others;
+  for (const ScoredSubmission& submission : index.submissions()) {
+    bool here = false;
+    for (const ScoredEvaluation& one : submission.evaluations) {
+      if (one.terms != *chosen) {
+        others.insert(one.terms);
+        continue;
+      }
+      here = true;
+      const auto reasons =
+          source.invalidations.empty()
+              ? std::vector<std::string>()
+              : invalid_reasons(source.invalidations, selectable(index, submission, one));
+      for (const std::string& reason : reasons) {
+        found.invalid.push_back({submission.number, one.number, submission.run, reason});
+      }
+      Candidate& candidate = candidates.emplace_back();
+      candidate = {submission.number, one.number,       submission.run, one.id,
+                   one.ranked,        !reasons.empty(), one.speedup};
+      evaluations.push_back(&one);
+      if (found.shapes.empty() || !one.ranked) continue;
+      const Score part = score_over(index, one, found.shapes);
+      candidate.ranked = part.ranked;
+      candidate.speedup = part.speedup;
+    }
+    found.left_out += !here && !submission.evaluations.empty() ? 1 : 0;
+  }
+  for (const std::uint32_t other : others) {
+    const Terms& terms = index.all_terms()[other];
+    if (terms.arch.empty()) continue;
+    found.elsewhere.push_back(terms_text(terms));
+  }
+
+  std::vector<Entry> entries;
+  for (const Chosen& best : choose_best(candidates)) {
+    const Candidate& candidate = candidates[best.candidate];
+    entries.push_back({std::to_string(candidate.submission), std::string(candidate.run),
+                       score_over(index, *evaluations[best.candidate], found.shapes),
+                       candidate.evaluation, std::string(candidate.id), best.judged});
+  }
+  std::vector<PlayedOff> play_offs = source.play_offs;
+  if (!found.shapes.empty()) {
+    for (PlayedOff& play_off : play_offs) {
+      for (PlayedOff::Other& other : play_off.others) {
+        other.score = part_of(other.score, found.shapes);
+      }
+    }
+  }
+  found.standings = rank(std::move(entries), play_offs);
+  for (const auto& [number, bar] : source.bars) {
+    if (is_of(bar, found.terms, found.variant.dtype, found.variant.shape))
+      found.bars.emplace_back(number, bar);
+  }
+  return found;
+}
+
+std::vector<HistoryEntry> history_of(const StandingsSource& source,
+                                     const VariantStandings& standings, const std::string& run) {
+  const ScoreIndex& index = source.index;
+  std::vector<HistoryEntry> history;
+  for (const ScoredSubmission& submission : index.submissions()) {
+    if (submission.run != run) continue;
+    for (const ScoredEvaluation& one : submission.evaluations) {
+      if (index.terms(one) != standings.terms) continue;
+      history.push_back(
+          {submission.number, one.number, one.id, one.started, one.verdict,
+           score_over(index, one, standings.shapes),
+           invalid_reasons(source.invalidations, selectable(index, submission, one))});
+    }
+  }
+  std::stable_sort(
+      history.begin(), history.end(),
+      [](const HistoryEntry& a, const HistoryEntry& b) { return a.started < b.started; });
+  return history;
+}
+
+bool may_publish(const std::optional<Challenge>& challenge, const SubmissionNotes& notes) {
+  if (!challenge) return false;
+  switch (challenge->publish) {
+    case PublishCode::never:
+      return false;
+    case PublishCode::licensed:
+      return !notes.license.empty();
+    case PublishCode::all:
+      return true;
+  }
+  return false;
+}
+
+}  // namespace kjudge

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "challenge/challenge.h"
+#include "score/rank.h"
+#include "store/judgements.h"
+#include "store/score_index.h"
+#include "store/variant_request.h"
+
+namespace kjudge {
+
+// The standings of a results directory, for one variant.
+
+struct VariantStandings {
+  VariantRequest variant;  // as it was found: version and gpu filled in
+  Terms terms;
+  std::vector<std::string> shapes;     // that count; empty: all of an evaluation's
+  std::optional<Challenge> challenge;  // where it is kept
+  Standings standings;
+  Records<Bar> bars;  // of this variant
+  struct Invalid {
+    int submission = 0, evaluation = 0;
+    std::string run, reason;
+  };
+  std::vector<Invalid> invalid;        // on these terms
+  std::size_t left_out = 0;            // submissions that have evaluations on other terms only
+  std::vector<std::string> elsewhere;  // other versions, GPUs and methods there are, for people
+};
+
+// What a ranking is made of, read once.
+struct StandingsSource {
+  const ResultsDirectory& results;
+  const ScoreIndex& index;
+  Records<Invalidation> invalidations;  // standing ones
+  Records<Bar> bars;                    // standing ones
+  std::vector<PlayedOff> play_offs;
+};
+StandingsSource read_source(const ResultsDirectory& results, const ScoreIndex& index,
+                            const ResultsDirectory::Report& report);
+
+// Of the terms that the request leaves open, those of the newest evaluation. nullopt when nothing
+// was judged yet that it names. Fault::usage when it names several kinds of GPU, a dtype or a shape
+// that the challenge has not, or a dtype where the challenge is not kept.
+std::optional<VariantStandings> make_standings(const StandingsSource& source,
+                                               const std::optional<VariantRequest>& request);
+
+// The evaluations of a run on the same terms and over the same shapes, as they were judged.
+struct HistoryEntry {
+  int submission = 0, evaluation = 0;
+  std::string id, started;
+  Verdict verdict = Verdict::judge_error;
+  Score score;                       // over the variant's shapes
+  std::vector<std::string> invalid;  // reasons
+};
+std::vector<HistoryEntry> history_of(const StandingsSource& source,
+                                     const VariantStandings& standings, const std::string& run);
+
+// Whether the code of a submission may be shown, by the challenge and the submission.
+bool may_publish(const std::optional<Challenge>& challenge, const SubmissionNotes& notes);
+
+}  // namespace kjudge
