@@ -75,6 +75,10 @@ void add_device_options(CLI::App& command, DeviceOptions& options) {
                   "above the submission")
       ->type_name("FOLDER|NAME")
       ->envname("KJUDGE_CHALLENGE");
+  add_driver_options(command, options);
+}
+
+void add_driver_options(CLI::App& command, DeviceOptions& options) {
   command
       .add_option("--driver", options.driver,
                   "Behind the CUDA driver API: NVIDIA's, or kjudge's own for processor cores; auto "

@@ -35,6 +35,8 @@ struct DeviceOptions {
   int device = 0;
 };
 void add_device_options(CLI::App& command, DeviceOptions& options);
+// Only --driver and --device.
+void add_driver_options(CLI::App& command, DeviceOptions& options);
 
 struct ChosenDevice {
   Challenge challenge;

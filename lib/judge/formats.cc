@@ -5,12 +5,14 @@
 #include "challenge/package.h"
 #include "judge/bundle_json.h"
 #include "judge/capture_protocol.h"
+#include "judge/export.h"
 #include "judge/judged_json.h"
 #include "judge/profile.h"
 #include "score/result_json.h"
 #include "store/claim.h"
 #include "store/index.h"
 #include "store/judgements.h"
+#include "store/rejudgement.h"
 #include "store/results.h"
 
 namespace kjudge {
@@ -25,6 +27,9 @@ std::vector<JsonFormat> json_formats() {
           json_format(bar_table()),
           json_format(invalidation_table()),
           json_format(play_off_table()),
+          json_format(rejudgement_table()),
+          rejudgement_end_json_format(),
+          json_format(export_table()),
           secret_json_format(),
           capture_status_json_format(),
           profile_json_format(),

@@ -6,19 +6,16 @@
 #include "store/numbered_folders.h"
 
 namespace kjudge {
-namespace {
-
 namespace fs = std::filesystem;
 
-fs::path versions_of(const ResultsDirectory& results, const std::string& challenge) {
-  return results.path() / "challenges" / challenge;
+fs::path kept_challenge_folder(const ResultsDirectory& results, const std::string& challenge,
+                               int version) {
+  return results.path() / "challenges" / challenge / std::to_string(version);
 }
 
-}  // namespace
-
 void keep_challenge(const ResultsDirectory& results, const Challenge& challenge) {
-  const fs::path versions = versions_of(results, challenge.name);
-  const fs::path kept = versions / std::to_string(challenge.version);
+  const fs::path kept = kept_challenge_folder(results, challenge.name, challenge.version);
+  const fs::path versions = kept.parent_path();
   if (fs::exists(kept)) return;
   fs::create_directories(versions);
   sync_directory(versions.parent_path());
@@ -30,8 +27,7 @@ void keep_challenge(const ResultsDirectory& results, const Challenge& challenge)
 }
 
 std::optional<Challenge> kept_challenge(const ResultsDirectory& results, const Terms& terms) {
-  const fs::path kept =
-      versions_of(results, terms.challenge) / std::to_string(terms.challenge_version);
+  const fs::path kept = kept_challenge_folder(results, terms.challenge, terms.challenge_version);
   if (fs::path(terms.challenge).filename() != terms.challenge) return std::nullopt;
   try {
     if (!fs::exists(kept)) return std::nullopt;

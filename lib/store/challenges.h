@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <optional>
+#include <string>
 
 #include "challenge/challenge.h"
 #include "store/results.h"
@@ -11,6 +13,8 @@ namespace kjudge {
 
 // RESULTS/challenges/softmax/2/: version 2 of a challenge as it was when it was first judged here,
 // so that results can be read without its folder. It appears whole and for good.
+std::filesystem::path kept_challenge_folder(const ResultsDirectory& results,
+                                            const std::string& challenge, int version);
 void keep_challenge(const ResultsDirectory& results, const Challenge& challenge);
 
 // With the shapes of the terms' arch. nullopt where it is not kept, or is another one by its hash.

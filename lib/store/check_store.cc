@@ -14,8 +14,12 @@
 #include "sha256.h"
 #include "store/claim.h"
 #include "store/index.h"
+#include "store/judgements.h"
 #include "store/numbered_folders.h"
+#include "store/records.h"
+#include "store/rejudgement.h"
 #include "store/results.h"
+#include "store/score_index.h"
 #include "store/submission_files.h"
 
 namespace kjudge {
@@ -30,7 +34,10 @@ class Checker {
 
   StoreCheck run(const std::function<void()>& tick) {
     const fs::path submissions = results_.path() / "submissions";
-    names(results_.path(), {"submissions", "blobs", "store.json", "index.json"}, false);
+    names(results_.path(),
+          {"submissions", "blobs", "challenges", "bars", "invalidations", "playoffs",
+           "rejudgements", "store.json", "index.json", "scores.index"},
+          false);
     names(submissions, {}, true);
     for (const int number : numbered(submissions)) {
       tick();
@@ -38,7 +45,13 @@ class Checker {
       submission(submissions / std::to_string(number), number);
     }
     blobs(tick);
+    challenges();
+    records(kBarRecord, bar_table());
+    records(kInvalidationRecord, invalidation_table());
+    play_offs();
+    rejudgements();
     index();
+    scores();
     return std::move(check_);
   }
 
@@ -215,6 +228,84 @@ class Checker {
         left_over(path, "no file is a link to it", cat("remove ", path.string()));
       }
     }
+  }
+
+  void challenges() {
+    const fs::path folder = results_.path() / "challenges";
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+      names(at->path(), {}, true);
+      for (const int version : numbered(at->path())) {
+        const fs::path kept = at->path() / std::to_string(version);
+        try {
+          read_challenge(kept);
+        } catch (const Error& bad) {
+          damage(kept, cat(reason(bad, kept), "; results of it have no dtypes and no target"),
+                 "copy it from a backup, or remove it: the next judge keeps it again");
+        }
+      }
+    }
+  }
+
+  // What organizers recorded: RESULTS/bars/3/bar.json and its like. `body` checks one.
+  template <class Body>
+  void each_record(const std::string& kind, const std::vector<std::string>& more,
+                   const Body& body) {
+    const fs::path folder = record_folder(results_.path(), kind);
+    names(folder, {}, true);
+    std::vector<std::string> known = more;
+    known.push_back(kind + ".json");
+    for (const int number : numbered(folder)) {
+      names(folder / std::to_string(number), known, false);
+      const fs::path file = record_file(results_.path(), kind, number);
+      try {
+        body(file);
+      } catch (const Error& error) {
+        damage(file, cat(reason(error, file), "; it is as if it had not been said"),
+               "copy it from a backup, or say it again");
+      }
+    }
+  }
+
+  template <class T>
+  void records(const std::string& kind, const FieldTable<T>& table) {
+    each_record(kind, {}, [&](const fs::path& file) { read_record(table, file); });
+  }
+
+  void play_offs() {
+    each_record(kPlayOffRecord, {"results"}, [&](const fs::path& file) {
+      const PlayOff play_off = read_record(play_off_table(), file);
+      for (std::size_t i = 1; i <= play_off.others.size(); ++i) {
+        const fs::path result = file.parent_path() / "results" / cat(i, ".json");
+        result_from_json(read_file(result), result);
+      }
+    });
+  }
+
+  void rejudgements() {
+    each_record(kRejudgementRecord, {"evaluations", "applied.json", "dropped.json"},
+                [&](const fs::path& file) {
+                  read_record(rejudgement_table(), file);
+                  const fs::path judged = file.parent_path() / "evaluations";
+                  names(judged, {}, true);
+                  for (const int number : numbered(judged)) {
+                    const fs::path result = judged / std::to_string(number) / "result.json";
+                    result_from_json(read_file(result), result);
+                  }
+                });
+  }
+
+  void scores() {
+    const auto ignore = [](const std::string&) {};  // found above
+    const fs::path path = results_.path() / "scores.index";
+    const ScoreIndex anew(results_, ignore, ScoreIndex::Begin::from_nothing);
+    const ScoreIndex kept(results_, ignore);
+    if (kept.from_file() == ScoreIndex::FromFile::damaged) {
+      damage(path, "is not what was written", "nothing; it was written anew");
+    } else if (kept.from_file() == ScoreIndex::FromFile::used && !kept.agrees_with(anew)) {
+      damage(path, "did not say what the files say", "nothing; it was written anew");
+    }
+    anew.save();
   }
 
   void index() {

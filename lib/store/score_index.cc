@@ -15,6 +15,7 @@
 #include <map>
 #include <string_view>
 #include <thread>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -265,32 +266,60 @@ class Part {
 ScoreIndex::ScoreIndex(const ResultsDirectory& results, const ResultsDirectory::Report& report,
                        Begin begin)
     : results_(results.path()) {
-  if (begin == Begin::from_file) {
-    try {
-      load();
-    } catch (const Error&) {  // it is made anew
-      submissions_.clear();
-      terms_.clear();
-    }
-  }
+  if (begin == Begin::from_file) from_file_ = load();
   refresh(report);
 }
 
-void ScoreIndex::load() {
-  const std::string bytes = read_file(index_file(results_), kMostIndexBytes);
-  Reader file(bytes);
-  int rule = 0;
-  std::uint64_t hash = 0;
-  if (file.take(kMagic.size()) != kMagic) throw Error(Fault::malformed, "scores.index: another");
-  file.number(rule);
-  file.number(hash);
-  const auto body = std::string_view(bytes).substr(kMagic.size() + sizeof rule + sizeof hash);
-  if (rule != kScoreRule || hash != XXH3_64bits(body.data(), body.size())) {
-    throw Error(Fault::malformed, "scores.index: of another rule, or damaged");
+ScoreIndex::FromFile ScoreIndex::load() {
+  if (!fs::exists(index_file(results_))) return FromFile::absent;
+  try {
+    const std::string bytes = read_file(index_file(results_), kMostIndexBytes);
+    if (!bytes.starts_with(kMagic)) return FromFile::outdated;
+    Reader file(std::string_view(bytes).substr(kMagic.size()));
+    int rule = 0;
+    std::uint64_t hash = 0;
+    file.number(rule);
+    file.number(hash);
+    const auto body = std::string_view(bytes).substr(kMagic.size() + sizeof rule + sizeof hash);
+    if (hash != XXH3_64bits(body.data(), body.size())) return FromFile::damaged;
+    if (rule != kScoreRule) return FromFile::outdated;
+    file.list(terms_, [&](Terms& terms) { put_terms(file, terms); });
+    file.list(submissions_, [&](ScoredSubmission& one) { put_submission(file, one); });
+  } catch (const Error&) {  // it is made anew
+    submissions_.clear();
+    terms_.clear();
+    return FromFile::damaged;
   }
-  file.list(terms_, [&](Terms& terms) { put_terms(file, terms); });
-  file.list(submissions_, [&](ScoredSubmission& one) { put_submission(file, one); });
   changed_ = false;
+  return FromFile::used;
+}
+
+bool ScoreIndex::agrees_with(const ScoreIndex& other) const {
+  const auto same_interval = [](const Interval& a, const Interval& b) {
+    return a.low == b.low && a.high == b.high;
+  };
+  const auto same_shape = [&](const ShapeScore& a, const ShapeScore& b) {
+    return std::tie(a.name, a.baseline_ns, a.submission_ns, a.speedup, a.below_floor, a.rounds) ==
+               std::tie(b.name, b.baseline_ns, b.submission_ns, b.speedup, b.below_floor,
+                        b.rounds) &&
+           same_interval(a.interval, b.interval);
+  };
+  const auto same_evaluation = [&](const ScoredEvaluation& a, const ScoredEvaluation& b) {
+    return std::tie(a.number, a.stamp, a.id, a.started, a.node, a.verdict, a.ranked, a.speedup) ==
+               std::tie(b.number, b.stamp, b.id, b.started, b.node, b.verdict, b.ranked,
+                        b.speedup) &&
+           terms(a) == other.terms(b) && same_interval(a.interval, b.interval) &&
+           std::equal(a.shapes.begin(), a.shapes.end(), b.shapes.begin(), b.shapes.end(),
+                      same_shape);
+  };
+  return std::equal(
+      submissions_.begin(), submissions_.end(), other.submissions_.begin(),
+      other.submissions_.end(), [&](const ScoredSubmission& a, const ScoredSubmission& b) {
+        return std::tie(a.number, a.stamp, a.run, a.received, a.notes) ==
+                   std::tie(b.number, b.stamp, b.run, b.received, b.notes) &&
+               std::equal(a.evaluations.begin(), a.evaluations.end(), b.evaluations.begin(),
+                          b.evaluations.end(), same_evaluation);
+      });
 }
 
 void ScoreIndex::save() const {

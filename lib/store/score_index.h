@@ -55,17 +55,24 @@ class ScoreIndex {
   // The score of a ranked evaluation; of one that is not it says so.
   Score score_of(const ScoredEvaluation& evaluation) const;
 
+  // What became of scores.index when this began.
+  enum class FromFile { absent, used, outdated, damaged };
+  FromFile from_file() const { return from_file_; }
+  // Whether both say the same of the same evaluations.
+  bool agrees_with(const ScoreIndex& other) const;
+
   // Writes scores.index, where it would change. Where it cannot be written it is not: the next
   // process reads the files.
   void save() const;
 
  private:
-  void load();
+  FromFile load();
   void refresh(const ResultsDirectory::Report& report);
 
   std::filesystem::path results_;
   std::vector<ScoredSubmission> submissions_;
   std::vector<Terms> terms_;
+  FromFile from_file_ = FromFile::absent;
   bool changed_ = true;
 };
 

@@ -108,7 +108,8 @@ class Manual(_kjudge.Case):
             for example in examples:
                 with self.subTest(page=page, example=example):
                     arguments = shlex.split(example)
-                    if arguments[0] == "judge" and self.sandbox_missing():
+                    runs_code = arguments[0] in ("judge", "playoff") or "--judge" in arguments
+                    if runs_code and self.sandbox_missing():
                         arguments.append("--unsafe")
                     allowed = {"profile": [5], "doctor": [0, 5]}.get(arguments[0], [0])
                     _, err = self.run_kjudge(*arguments, status=None)

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/export.h"
+
+#include <iostream>
+
+#include "judge/report.h"
+#include "select.h"
+
+namespace kjudge {
+namespace {
+
+struct ExportCommandOptions : SelectOptions {
+  std::string output;
+  bool without_cubins = false;
+};
+
+int export_command(const ExportCommandOptions& options) {
+  const ResultsDirectory results(options.results);
+  ExportOptions chosen;
+  chosen.selection = selection_of(options);
+  chosen.cubins = !options.without_cubins;
+  const ExportCounts counts = export_results(results, chosen, options.output, say);
+  if (options.json) {
+    const auto number = [](std::size_t count) { return Json{static_cast<std::int64_t>(count)}; };
+    std::cout << print_json(Json{Json::Object{{"format", Json{std::string("kjudge-exported/1")}},
+                                              {"submissions", number(counts.submissions)},
+                                              {"evaluations", number(counts.evaluations)},
+                                              {"profiles", number(counts.profiles)},
+                                              {"cubins", number(counts.cubins)}}});
+  } else {
+    say(cat(options.output, ": ", counts.submissions, " submissions, ", counts.evaluations,
+            " evaluations, ", counts.profiles, " profiles, ", counts.cubins, " cubins"));
+  }
+  return exit_done;
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, int& status) {
+  CLI::App* command = nullptr;
+  const auto options = add_command<ExportCommandOptions>(
+      app, "export", "Write a results directory as data for others: JSON lines, zstd", command);
+  add_select_options(*command, *options);
+  command->add_option("-o,--output", options->output, "File to write, such as contest.jsonl.zst")
+      ->type_name("FILE")
+      ->required();
+  command->add_flag("--without-cubins", options->without_cubins,
+                    "Leave out machine code also where it may be published");
+  command->callback([=, &status] { status = export_command(*options); });
+}
+
+}  // namespace kjudge

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <iostream>
+#include <optional>
+
+#include "judge/play_off.h"
+#include "judge/report.h"
+#include "judge/sandbox.h"
+#include "options.h"
+#include "progress.h"
+#include "store/challenges.h"
+
+namespace kjudge {
+namespace {
+
+struct PlayOffOptions : DeviceOptions {
+  std::string results, variant;
+  bool unsafe = false;
+};
+
+// Of what is ranked, where the directory keeps the challenge; else empty.
+std::string kept_folder(const ResultsDirectory& results, const VariantRequest& request) {
+  const ScoreIndex index(results, say);
+  index.save();
+  const auto found = make_standings(read_source(results, index, say), request);
+  if (!found) return request.challenge;
+  const auto folder =
+      kept_challenge_folder(results, found->terms.challenge, found->terms.challenge_version);
+  return std::filesystem::exists(folder) ? folder.string() : found->terms.challenge;
+}
+
+int playoff_command(const PlayOffOptions& options) {
+  const ResultsDirectory results(options.results);
+  VariantRequest request;
+  if (!options.variant.empty()) request = parse_request(options.variant);
+  DeviceOptions device = options;
+  if (device.challenge.empty()) device.challenge = kept_folder(results, request);
+  const auto [challenge, driver] = choose(device, "");
+  std::optional<Sandbox> sandbox;
+  if (!options.unsafe) {
+    sandbox.emplace(Sandbox::Wanted{driver, options.device, {options.results, cache_directory()}});
+  }
+  JudgeAgainOptions again;
+  again.cache = cache_directory();
+  again.device = options.device;
+  again.sandbox = sandbox ? &*sandbox : nullptr;
+  ProgressLine progress;
+  const PlayOffDone done = play_off(
+      driver, challenge, results, request, again,
+      [&](const std::string& line) {
+        progress.wipe();
+        say(line);
+      },
+      [&](const Progress& now) { progress.show(now); });
+  progress.wipe();
+  if (options.json) {
+    const auto numbers = [](const std::vector<int>& list) {
+      Json::List json;
+      for (const int number : list) json.push_back(Json{static_cast<std::int64_t>(number)});
+      return Json{std::move(json)};
+    };
+    std::cout << print_json(Json{Json::Object{{"format", Json{std::string("kjudge-played-off/1")}},
+                                              {"judged_again", numbers(done.judged_again)},
+                                              {"play_offs", numbers(done.play_offs)}}});
+  } else if (done.judged_again.empty() && done.play_offs.empty() && done.failed == 0 &&
+             done.elsewhere == 0) {
+    say("the first was judged twice, and nobody is tied with it");
+  }
+  if (done.failed > 0) return exit_judge_error;
+  return done.elsewhere > 0 ? exit_try_later : exit_done;
+}
+
+}  // namespace
+
+void add_playoff(CLI::App& app, int& status) {
+  CLI::App* command = nullptr;
+  const auto options = add_command<PlayOffOptions>(
+      app, "playoff", "Judge a new leader again, and play off those that are tied with it",
+      command);
+  command->add_option("results", options->results, "Results directory")
+      ->type_name("FOLDER")
+      ->required()
+      ->envname("KJUDGE_RESULTS");
+  command
+      ->add_option("variant", options->variant,
+                   "Of this dtype or shape: CHALLENGE[:dtype[:gpu[:shape]]]; else over all shapes")
+      ->type_name("VARIANT");
+  add_device_options(*command, *options);
+  command->add_flag("--unsafe", options->unsafe,
+                    "Where a submission must be captured again, run it without a sandbox");
+  command->callback([=, &status] { status = playoff_command(*options); });
+}
+
+}  // namespace kjudge

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/play_off.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "error.h"
+#include "file.h"
+#include "judge/device.h"
+#include "judge/interrupt.h"
+#include "judge/report.h"
+#include "score/result_json.h"
+#include "store/claim.h"
+#include "store/index.h"
+
+namespace kjudge {
+namespace {
+
+namespace fs = std::filesystem;
+
+class PlayOffs {
+ public:
+  PlayOffs(const Driver& driver, const Challenge& challenge, const ResultsDirectory& results,
+           const VariantRequest& request, const JudgeAgainOptions& options, const ReportLine& line,
+           const ReportProgress& progress)
+      : driver_(driver),
+        challenge_(challenge),
+        results_(results),
+        request_(request),
+        options_(options),
+        line_(line),
+        progress_(progress) {
+    const DeviceIdentity device = identify(driver, options.device);
+    request_.challenge = challenge.name;
+    request_.version = challenge.version;
+    request_.gpu = device_word(device_kind(device.arch, device.name));
+  }
+
+  PlayOffDone run() {
+    // Each turn judges one again, so there are no more than runs.
+    for (;;) {
+      check_interrupt();
+      const auto now = standings();
+      if (!now) break;
+      const std::optional<Entry> leader = unconfirmed_leader(*now);
+      if (!leader) {
+        play_off_first(*now);
+        break;
+      }
+      if (!confirm(*leader)) break;
+    }
+    return std::move(done_);
+  }
+
+ private:
+  std::optional<VariantStandings> standings() {
+    const auto report = [&](const std::string& text) {
+      if (said_.insert(text).second) line_(text);
+    };
+    const ScoreIndex index(results_, report);
+    index.save();
+    auto found = make_standings(read_source(results_, index, report), request_);
+    if (found && found->terms.method != kMethod) {
+      throw Error(Fault::usage, cat("these are results of method ", found->terms.method,
+                                    ", this kjudge has method ", kMethod, ": judge them first"));
+    }
+    return found;
+  }
+
+  static std::optional<Entry> unconfirmed_leader(const VariantStandings& now) {
+    const auto& [ranked, pending] = now.standings;
+    if (!pending.empty()) return pending.front();
+    // A play-off was on fresh seeds too.
+    if (!ranked.empty() && !ranked.front().played_off && ranked.front().entry.judged < 2) {
+      return ranked.front().entry;
+    }
+    return std::nullopt;
+  }
+
+  static std::string label_of(const Entry& entry) {
+    return cat(entry.submission, " ", entry.run, ": ");
+  }
+
+  ReportProgress labelled(const std::string& label) const {
+    return [this, label](const Progress& now) {
+      if (progress_) progress_({label + now.step, now.shape, now.done});
+    };
+  }
+
+  bool confirm(const Entry& entry) {
+    const std::string label = label_of(entry);
+    StoredSubmission submission = results_.submission(std::stoi(entry.submission));
+    auto claim = Claim::take(submission, options_.lease);
+    if (!claim) {
+      line_(label + "another judge has it");
+      ++done_.elsewhere;
+      return false;
+    }
+    submission = results_.submission(submission.identity.number);
+    const JudgedAgain again = judge_again(driver_, challenge_, submission, entry.evaluation,
+                                          claim->folder(), options_, labelled(label));
+    if (again.evaluation.verdict == Verdict::judge_error) {
+      line_(cat(label, summary(again.evaluation), "; not stored"));
+      ++done_.failed;
+      return false;
+    }
+    if (!claim->commit(submission, again.evaluation, again.secret)) {
+      line_(label + "another judge took over");
+      ++done_.elsewhere;
+      return false;
+    }
+    line_(cat(label, "judged again: ", summary(again.evaluation)));
+    done_.judged_again.push_back(submission.identity.number);
+    return true;
+  }
+
+  fs::path evaluation_of(const Entry& entry) const {
+    return results_.path() / "submissions" / entry.submission / "evaluations" /
+           std::to_string(entry.evaluation);
+  }
+
+  static PlayOffMember member(const Entry& entry) {
+    return {std::stoi(entry.submission), entry.evaluation, entry.id, entry.run};
+  }
+
+  // The group of the first, where it is one that was not played off.
+  void play_off_first(const VariantStandings& now) {
+    std::vector<Entry> group;
+    for (const RankedEntry& row : now.standings.ranked) {
+      if (row.tie_group == 1 && !row.played_off) group.push_back(row.entry);
+    }
+    if (group.size() < 2) return;
+    for (const Entry& entry : group) {
+      if (fs::exists(evaluation_of(entry) / "bundle.kjb")) continue;
+      line_(cat(label_of(entry), "has no recording; kjudge rejudge makes one"));
+      ++done_.failed;
+      return;
+    }
+    PlayOff record;
+    record.best = member(group.front());
+    std::vector<std::string> results;
+    for (std::size_t i = 1; i < group.size(); ++i) {
+      const std::string label = cat(label_of(group[i]), "against ", group.front().run, ": ");
+      const Evaluation evaluation = replay(group.front(), group[i], label);
+      line_(label + summary(evaluation));
+      if (evaluation.verdict == Verdict::judge_error) {
+        ++done_.failed;
+        return;
+      }
+      record.others.push_back(member(group[i]));
+      results.push_back(result_to_json(evaluation));
+    }
+    record.made = utc_now();
+    done_.play_offs.push_back(
+        add_record(results_, kPlayOffRecord, Json{play_off_table().write(record)},
+                   [&](const fs::path& folder) {
+                     fs::create_directory(folder / "results");
+                     for (std::size_t i = 0; i < results.size(); ++i) {
+                       write_file_atomically(folder / "results" / cat(i + 1, ".json"), results[i]);
+                     }
+                   }));
+  }
+
+  Evaluation replay(const Entry& best, const Entry& other, const std::string& label) {
+    const ReplaySecret secret = draw_replay_secret();
+    ReplayOptions replay;
+    replay.device = options_.device;
+    replay.evaluation = secret.evaluation;
+    replay.secret = secret.secret;
+    replay.order_seed = secret.order_seed;
+    ReplayBundles bundles;
+    bundles.baseline = evaluation_of(best) / "bundle.kjb";
+    bundles.submission = evaluation_of(other) / "bundle.kjb";
+    Evaluation evaluation =
+        replay_bundles(driver_, challenge_, bundles, options_.cache, replay, labelled(label));
+    evaluation.submission = other.run;
+    return evaluation;
+  }
+
+  const Driver& driver_;
+  const Challenge& challenge_;
+  const ResultsDirectory& results_;
+  VariantRequest request_;
+  const JudgeAgainOptions& options_;
+  const ReportLine& line_;
+  const ReportProgress& progress_;
+  std::set<std::string> said_;
+  PlayOffDone done_;
+};
+
+}  // namespace
+
+PlayOffDone play_off(const Driver& driver, const Challenge& challenge,
+                     const ResultsDirectory& results, const VariantRequest& request,
+                     const JudgeAgainOptions& options, const ReportLine& line,
+                     const ReportProgress& progress) {
+  const bool other = !request.challenge.empty() &&
+                     (request.challenge != challenge.name ||
+                      (request.version != 0 && request.version != challenge.version));
+  if (other) {
+    throw Error(Fault::usage, cat(request_text(request), " is not of challenge ", challenge.name,
+                                  " version ", challenge.version));
+  }
+  return PlayOffs(driver, challenge, results, request, options, line, progress).run();
+}
+
+}  // namespace kjudge

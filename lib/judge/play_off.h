@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "judge/rejudge.h"
+#include "store/standings.h"
+
+namespace kjudge {
+
+struct PlayOffDone {
+  // Whose submissions were judged again because they led with one judging only; in order.
+  std::vector<int> judged_again;
+  std::vector<int> play_offs;  // records that were made
+  std::size_t failed = 0;      // replays that ended in a judge error, or had no recording
+  std::size_t elsewhere = 0;   // submissions that other judges have
+};
+
+// First whoever leads with one judging only is judged again on fresh seeds, until the first was
+// judged twice and nobody is pending; then the runs that are tied with the first are played off:
+// each one's recording is replayed with that of the first in the baseline's place. Of the request's
+// challenge on this kind of device. Fault::usage when it is not the challenge.
+PlayOffDone play_off(const Driver& driver, const Challenge& challenge,
+                     const ResultsDirectory& results, const VariantRequest& request,
+                     const JudgeAgainOptions& options, const ReportLine& line,
+                     const ReportProgress& progress);
+
+}  // namespace kjudge

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/rejudge.h"
+
+#include <algorithm>
+#include <map>
+
+#include "error.h"
+#include "file.h"
+#include "judge/device.h"
+#include "judge/interrupt.h"
+#include "judge/kernels_hash.h"
+#include "judge/report.h"
+#include "score/result_json.h"
+#include "store/blobs.h"
+#include "store/claim.h"
+#include "store/index.h"
+#include "store/numbered_folders.h"
+
+namespace kjudge {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path folder_of(const StoredSubmission& submission, int evaluation) {
+  return submission.folder / "evaluations" / std::to_string(evaluation);
+}
+
+Evaluation read_result(const fs::path& folder) {
+  return result_from_json(read_file(folder / "result.json"), folder / "result.json");
+}
+
+void require_same_challenge(const Challenge& challenge, const Evaluation& old, int submission) {
+  if (old.challenge == challenge.name && old.challenge_version == challenge.version &&
+      old.challenge_sha256 == challenge.sha256) {
+    return;
+  }
+  throw Error(Fault::usage,
+              cat("submission ", submission, " was judged for ", old.challenge, " version ",
+                  old.challenge_version, " in another state than ", challenge.folder.string(),
+                  " has; for a new version kjudge judge does it all anew"));
+}
+
+void note_kernels(const fs::path& folder) {
+  const fs::path bundle = folder / "bundle.kjb";
+  if (!fs::exists(bundle) || fs::exists(folder / "kernels.sha256")) return;
+  write_file_atomically(folder / "kernels.sha256",
+                        kernels_sha256(BundleReader(bundle).bundle()) + "\n");
+}
+
+// From the recording; nullopt where it does not replay here.
+std::optional<Evaluation> from_recording(const Driver& driver, const Challenge& challenge,
+                                         const fs::path& folder, const fs::path& cache,
+                                         const ReplayOptions& replay,
+                                         const ReportProgress& progress) {
+  ReplayBundles bundles;
+  bundles.submission = folder / "bundle.kjb";
+  if (!fs::exists(bundles.submission)) return std::nullopt;
+  try {
+    return replay_bundles(driver, challenge, bundles, cache, replay, progress);
+  } catch (const Error& error) {
+    if (error.fault() != Fault::malformed) throw;  // else recorded on another driver or GPU
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+JudgedAgain judge_again(const Driver& driver, const Challenge& challenge,
+                        const StoredSubmission& submission, int evaluation, const fs::path& into,
+                        const JudgeAgainOptions& options, const ReportProgress& progress) {
+  const fs::path folder = folder_of(submission, evaluation);
+  const Evaluation old = read_result(folder);
+  require_same_challenge(challenge, old, submission.identity.number);
+  JudgedAgain again;
+  again.secret = draw_replay_secret();
+  ReplayOptions replay;
+  replay.device = options.device;
+  replay.evaluation = again.secret.evaluation;
+  replay.secret = again.secret.secret;
+  replay.order_seed = again.secret.order_seed;
+  std::optional<Evaluation> made;
+  if (!options.from_files) {
+    made = from_recording(driver, challenge, folder, options.cache, replay, progress);
+  }
+  if (made) {
+    for (const char* name : {"bundle.kjb", "kernels.sha256"}) {
+      link_or_copy(folder / name, into / name);
+    }
+    // What only the capture knows.
+    made->sandbox = old.sandbox;
+    made->log = old.log;
+  } else {
+    again.from_recording = false;
+    EvaluateOptions evaluate_options;
+    evaluate_options.submission = submission.folder / "files";
+    evaluate_options.cache = options.cache;
+    evaluate_options.keep_bundle = into / "bundle.kjb";
+    evaluate_options.replay = replay;
+    evaluate_options.sandbox = options.sandbox;
+    made = evaluate(driver, challenge, evaluate_options, progress);
+  }
+  note_kernels(into);
+  again.evaluation = std::move(*made);
+  again.evaluation.submission = submission.identity.name;
+  again.evaluation.submission_sha256 = submission.identity.sha256;
+  return again;
+}
+
+int make_rejudgement(const ResultsDirectory& results, const ScoreIndex& index,
+                     const Selection& selection, const std::string& reason) {
+  Rejudgement set;
+  set.selection = selection;
+  set.reason = reason;
+  set.made = utc_now();
+  for (const ScoredSubmission& submission : index.submissions()) {
+    const ScoredEvaluation* last = nullptr;
+    for (const ScoredEvaluation& one : submission.evaluations) {
+      if (selects(selection, selectable(index, submission, one))) last = &one;
+    }
+    if (last == nullptr) continue;
+    const Terms& terms = index.terms(*last);
+    if (set.evaluations.empty()) {
+      set.challenge = terms.challenge;
+      set.challenge_version = terms.challenge_version;
+    }
+    if (terms.challenge != set.challenge || terms.challenge_version != set.challenge_version) {
+      throw Error(
+          Fault::usage,
+          cat("these are evaluations of ", set.challenge, " version ", set.challenge_version,
+              " and of ", terms.challenge, " version ", terms.challenge_version,
+              ": make a set of each, with --challenge and --challenge-version"));
+    }
+    set.evaluations.push_back({submission.number, last->number, last->id, submission.run});
+  }
+  if (set.evaluations.empty()) throw Error(Fault::usage, "no evaluation is like that");
+  return add_record(results, kRejudgementRecord, Json{rejudgement_table().write(set)});
+}
+
+RejudgeCounts run_rejudgement(const Driver& driver, const Challenge& challenge,
+                              const ResultsDirectory& results, const RejudgementSet& set,
+                              const JudgeAgainOptions& options, const ReportLine& line,
+                              const ReportProgress& progress) {
+  if (set.state() != RejudgementState::open) {
+    throw Error(Fault::usage, cat("rejudgement ", set.number(), " was ", name(set.state())));
+  }
+  const DeviceIdentity device = identify(driver, options.device);
+  const std::string kind = device_kind(device.arch, device.name);
+  const fs::path parent = set.folder() / "evaluations";
+  fs::create_directories(parent);
+  sync_directory(set.folder());
+  sweep_unfinished(parent);
+  RejudgeCounts counts;
+  for (const Rejudged& one : set.record().evaluations) {
+    check_interrupt();
+    if (fs::exists(set.evaluation(one.submission))) {
+      ++counts.done;
+      continue;
+    }
+    const std::string label = cat(one.submission, " ", one.run, ": ");
+    const StoredSubmission submission = results.submission(one.submission);
+    const Evaluation old = read_result(folder_of(submission, one.evaluation));
+    if (!old.arch.empty() && device_kind(old.arch, old.device) != kind) {
+      line(cat(label, "was judged on ", device_kind(old.arch, old.device), ", this is ", kind,
+               ": left for a judge there"));
+      ++counts.elsewhere;
+      continue;
+    }
+    // As one that judges it, so that nobody does the same at the same time.
+    const auto claim = Claim::take(submission, options.lease);
+    if (!claim || fs::exists(set.evaluation(one.submission))) {
+      ++(claim ? counts.done : counts.elsewhere);
+      continue;
+    }
+    const UnfinishedFolder folder(parent);
+    const JudgedAgain again = judge_again(driver, challenge, submission, one.evaluation,
+                                          folder.path(), options, [&](const Progress& now) {
+                                            if (progress)
+                                              progress({label + now.step, now.shape, now.done});
+                                          });
+    if (again.evaluation.verdict == Verdict::judge_error) {
+      line(cat(label, summary(again.evaluation), "; not stored"));
+      ++counts.failed;
+      continue;
+    }
+    write_file_atomically(folder.path() / "log.txt", again.evaluation.log);
+    write_file_atomically(folder.path() / "result.json", result_to_json(again.evaluation));
+    write_replay_secret(folder.path(), again.secret);
+    rename_new(folder.path(), set.evaluation(one.submission));
+    line(cat(label, summary(again.evaluation),
+             again.from_recording ? "" : "; captured again from its files"));
+    ++counts.done;
+  }
+  return counts;
+}
+
+std::size_t apply_rejudgement(const ResultsDirectory& results, const RejudgementSet& set,
+                              std::chrono::seconds lease) {
+  std::size_t missing = 0, elsewhere = 0;
+  const auto& all = set.record().evaluations;
+  if (set.state() == RejudgementState::dropped) {
+    throw Error(Fault::usage, cat("rejudgement ", set.number(), " was dropped"));
+  }
+  for (const Rejudged& one : all) missing += set.result(one.submission) ? 0 : 1;
+  if (missing > 0) {
+    throw Error(Fault::usage, cat(missing, " of the ", all.size(), " evaluations of rejudgement ",
+                                  set.number(), " are not judged again yet: run it first"));
+  }
+  for (const Rejudged& one : all) {
+    check_interrupt();
+    const Evaluation evaluation = *set.result(one.submission);
+    auto claim = Claim::take(results.submission(one.submission), lease);
+    if (!claim) {
+      ++elsewhere;
+      continue;
+    }
+    StoredSubmission submission = results.submission(one.submission);
+    const bool is_there =
+        std::any_of(submission.evaluations.begin(), submission.evaluations.end(), [&](int number) {
+          try {
+            return read_result(folder_of(submission, number)).id == evaluation.id;
+          } catch (const Error&) {  // fsck tells
+            return false;
+          }
+        });
+    if (is_there) continue;
+    for (const char* name : {"bundle.kjb", "kernels.sha256", "secret.json"}) {
+      link_or_copy(set.evaluation(one.submission) / name, claim->folder() / name);
+    }
+    if (!claim->commit(submission, evaluation)) ++elsewhere;
+  }
+  if (elsewhere == 0) set.end(RejudgementState::applied);
+  return elsewhere;
+}
+
+}  // namespace kjudge

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "score/rank.h"
+
+#include <doctest/doctest.h>
+
+#include "error.h"
+#include "evaluations.h"
+
+using namespace kjudge;
+
+namespace {
+
+Entry entry(const std::string& run, double speedup, double low, double high, int judged = 1) {
+  Entry entry;
+  entry.run = run;
+  entry.submission = run + "-1";
+  entry.id = run;
+  entry.judged = judged;
+  entry.score.ranked = true;
+  entry.score.speedup = speedup;
+  entry.score.interval = {low, high};
+  return entry;
+}
+
+PlayedOff::Other against_best(const std::string& id, double speedup, double low, double high) {
+  return {id, entry(id, speedup, low, high).score};
+}
+
+std::string rows(const Standings& standings) {
+  std::string text;
+  for (const RankedEntry& row : standings.ranked) {
+    text += cat(text.empty() ? "" : ", ", row.entry.run, " ", row.rank, " ", row.tie_group,
+                row.played_off ? " played" : "");
+  }
+  for (const Entry& one : standings.pending) text += cat("; ", one.run);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("choose_best: the last valid evaluation of a submission, the best submission of a run") {
+  const std::vector<Candidate> candidates = {
+      {1, 1, "ada", "a", true, false, 9},  {1, 2, "ada", "b", true, false, 2},
+      {2, 1, "ada", "c", true, false, 1},  {3, 1, "ben", "d", true, false, 3},
+      {3, 2, "ben", "e", true, true, 8},   {4, 1, "cyd", "f", true, false, 5},
+      {4, 2, "cyd", "g", false, false, 0}, {5, 1, "dan", "h", true, true, 7},
+      {6, 1, "eve", "i", true, false, 4},  {6, 2, "eve", "i", true, false, 4}};
+  const auto chosen = choose_best(candidates);
+  REQUIRE(chosen.size() == 3);
+  CHECK(chosen[0].candidate == 1);  // ada: not the luckier of two times
+  CHECK(chosen[0].judged == 2);
+  CHECK(chosen[1].candidate == 3);  // ben: what is invalid does not count, nor as a judging
+  CHECK(chosen[1].judged == 1);
+  CHECK(chosen[2].candidate == 9);  // eve: a copy is no second judging
+  CHECK(chosen[2].judged == 1);
+  CHECK(choose_best({}).empty());
+}
+
+TEST_CASE("rank: who is above the first that was judged twice is pending") {
+  CHECK(rows(rank({entry("a", 4, 3.9, 4.1), entry("b", 3, 2.9, 3.1, 2), entry("c", 5, 4, 6),
+                   entry("d", 2, 1, 2.5)})) == "b 1 1, d 2 2; c; a");
+  CHECK(rows(rank({entry("a", 4, 3.9, 4.1, 2), entry("b", 3, 2.9, 3.1)})) == "a 1 1, b 2 2");
+  CHECK(rows(rank({entry("a", 4, 3.9, 4.1), entry("b", 3, 2.9, 3.1)})) == "a 1 1, b 2 2");
+}
+
+TEST_CASE("rank: a play-off orders its group and may leave smaller ones") {
+  const std::vector<Entry> entries = {entry("a", 4, 3, 5), entry("b", 3.9, 3, 5),
+                                      entry("c", 3.8, 3, 5), entry("d", 2, 1.9, 2.1)};
+  CHECK(rows(rank(entries)) == "a 1 1, b 1 1, c 1 1, d 4 2");
+  const PlayedOff all{"a", {against_best("b", 0.9, 0.8, 0.95), against_best("c", 1.1, 1.05, 1.2)}};
+  CHECK(rows(rank(entries, {all})) == "c 1 1 played, a 2 2 played, b 3 3 played, d 4 4");
+  // Undecided between a and b.
+  const PlayedOff half{"a", {against_best("b", 0.99, 0.9, 1), against_best("c", 1.1, 1.05, 1.2)}};
+  CHECK(rows(rank(entries, {all, half})) == "c 1 1 played, a 2 2 played, b 2 2 played, d 4 3");
+  // The last of them counts.
+  CHECK(rows(rank(entries, {half, all})) == "c 1 1 played, a 2 2 played, b 3 3 played, d 4 4");
+}
+
+TEST_CASE("rank: a play-off that not all of a group took part in orders nobody") {
+  const std::vector<Entry> entries = {entry("a", 4, 3, 5), entry("b", 3.9, 3, 5),
+                                      entry("c", 3.8, 3, 5)};
+  CHECK(rows(rank(entries, {{"a", {against_best("b", 0.5, 0.4, 0.6)}}})) == "a 1 1, b 1 1, c 1 1");
+  PlayedOff failed{"a", {against_best("b", 0.5, 0.4, 0.6), against_best("c", 0.7, 0.7, 0.7)}};
+  failed.others[1].score.ranked = false;
+  CHECK(rows(rank(entries, {failed})) == "a 1 1, b 1 1, c 1 1");
+}
+
+TEST_CASE("part_of: a score over some of the shapes, its interval by round") {
+  const auto ratio = [](double base) {
+    return [base](int round, int) { return base * (1 + 0.01 * round); };
+  };
+  const Score whole = score(
+      evaluations::accepted({evaluations::shape("a", ratio(2)), evaluations::shape("b", ratio(8)),
+                             evaluations::shape("c", ratio(1))}));
+  REQUIRE(whole.ranked);
+  const Score part = part_of(whole, {"b", "a"});
+  CHECK(part.ranked);
+  REQUIRE(part.shapes.size() == 2);
+  CHECK(part.shapes[0].name == "a");
+  const Score alone = score(evaluations::accepted(
+      {evaluations::shape("a", ratio(2)), evaluations::shape("b", ratio(8))}));
+  CHECK(part.speedup == alone.speedup);
+  CHECK(part.interval.low == alone.interval.low);
+  CHECK(part.interval.high == alone.interval.high);
+  CHECK(part_of(whole, {"a", "b", "c"}).speedup == whole.speedup);
+  CHECK(!part_of(whole, {"z"}).ranked);
+  CHECK(part_of(whole, {"z"}).why_not != "");
+  Evaluation failed = evaluations::accepted({evaluations::shape("a", ratio(2))});
+  failed.verdict = Verdict::wrong_result;
+  CHECK(!part_of(score(failed), {"a"}).ranked);
+}
+
+TEST_CASE("target_met: the geometric mean of the submission's times") {
+  Score score;
+  CHECK(!target_met(5, score));
+  score.shapes = {{"a", 1, 2}, {"b", 1, 8}};
+  CHECK(!target_met(std::nullopt, score));
+  CHECK(target_met(4.0001, score) == true);
+  CHECK(target_met(3.9999, score) == false);
+}
