@@ -148,9 +148,12 @@ Json read_document(const fs::path& path) {
   return parse_json(read_file(path), path.native(), Fault::malformed);
 }
 
-void remove_member(Json& document, std::string_view name) {
-  if (auto* object = std::get_if<Json::Object>(&document.value)) {
-    std::erase_if(*object, [&](const JsonMember& member) { return member.name == name; });
+// A traceback in it quotes the code.
+void empty_log(Json& result) {
+  auto* object = std::get_if<Json::Object>(&result.value);
+  if (object == nullptr) return;
+  for (JsonMember& member : *object) {
+    if (member.name == "log") member.value = Json{std::string()};
   }
 }
 
@@ -275,8 +278,7 @@ class Exporter {
     line.device_kind = index_.terms(one).device_kind;
     line.invalid = invalid_reasons(source_.invalidations, selectable(index_, submission, one));
     line.result = read_document(folder / "result.json");
-    // A traceback quotes the code.
-    if (!open) remove_member(*line.result, "log");
+    if (!open) empty_log(*line.result);
     std::vector<ExportLine> cubins;
     if (open && options_.cubins) cubins = cubins_of(folder / "bundle.kjb", line);
     out_.put(line);
@@ -290,7 +292,8 @@ class Exporter {
   std::vector<ExportLine> cubins_of(const fs::path& bundle, ExportLine& evaluation) {
     std::vector<ExportLine> lines;
     if (!fs::exists(bundle)) return lines;
-    for (const Module& module : BundleReader(bundle).bundle().modules) {
+    const BundleReader reader(bundle);
+    for (const Module& module : reader.bundle().modules) {
       const std::string_view image(reinterpret_cast<const char*>(module.image.data()),
                                    module.image.size());
       const std::string sha256 = sha256_hex(image);
@@ -348,7 +351,7 @@ class Exporter {
       const fs::path folder = record_file(results_.path(), kPlayOffRecord, number).parent_path();
       for (std::size_t i = 1; i <= record.others.size(); ++i) {
         Json result = read_document(folder / "results" / cat(i, ".json"));
-        remove_member(result, "log");
+        empty_log(result);
         line.results.push_back(std::move(result));
       }
       out_.put(line);
@@ -420,7 +423,7 @@ const FieldTable<ExportLine>& export_table() {
       optional("device_kind", &L::device_kind, line(300),
                "of an evaluation: the device without its UUID; absent of other kinds"),
       optional("result", &L::result, document_kind(result_json_format()),
-               "of an evaluation, without the log where code may not be published; absent of other "
+               "of an evaluation, its log empty where code may not be published; absent of other "
                "kinds"),
       optional("invalid", &L::invalid, list_kind(line(1000)),
                "reasons why an evaluation does not count; absent: it does"),

@@ -13,6 +13,11 @@ namespace {
 Kind<std::string> made_kind() { return line_kind(1, 40); }
 Kind<int> record_number_kind() { return integer_kind(0, 1 << 30); }
 
+Kind<std::string> shape_name_kind() {
+  return matching_kind("a name of letters, digits, dots, underscores and dashes",
+                       "[A-Za-z0-9][A-Za-z0-9._-]{0,63}");
+}
+
 const FieldTable<PlayOffMember>& member_table() {
   using M = PlayOffMember;
   static const FieldTable<M> table({
@@ -46,7 +51,7 @@ const FieldTable<Bar>& bar_table() {
           "CHALLENGE[@VERSION][:dtype[:gpu[:shape]]] that it is shown with"),
       optional("speedup", &B::speedup, number_kind(0, 1e9),
                "over the baseline; absent where only times are known"),
-      optional("times_us", &B::times_us, map_kind(line_kind(1, 100), number_kind(0, 1e12)),
+      optional("times_us", &B::times_us, map_kind(shape_name_kind(), number_kind(0, 1e12)),
                "microseconds by shape"),
       optional(
           "basis", &B::basis,

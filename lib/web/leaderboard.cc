@@ -66,6 +66,7 @@ Leaderboard make_leaderboard(const Site& site, const Variant& variant,
 
   std::vector<Candidate> candidates;
   std::map<std::string, Contender> newest;  // by run
+  std::map<int, const Contender*> counts;   // the last valid one, by submission
   for (const Contender& contender : contenders) {
     const auto& [submission, evaluation, score] = contender;
     const std::string& run = submission->stored.identity.run;
@@ -73,10 +74,14 @@ Leaderboard make_leaderboard(const Site& site, const Variant& variant,
     candidates.push_back({submission->stored.identity.number, evaluation->number, run,
                           evaluation->facts.id, score->ranked, !evaluation->invalid.empty(),
                           score->speedup});
-    if (!score->ranked || !evaluation->invalid.empty()) continue;
-    if (const auto time = seconds_of(evaluation->facts.started)) {
-      board.history.push_back({*time, score->speedup, row_of(contender).key, run});
-    }
+    if (evaluation->invalid.empty()) counts[submission->stored.identity.number] = &contender;
+  }
+  for (const auto& [number, contender] : counts) {
+    const auto& [submission, evaluation, score] = *contender;
+    const auto time = seconds_of(evaluation->facts.started);
+    if (!score->ranked || !time) continue;
+    board.history.push_back(
+        {*time, score->speedup, row_of(*contender).key, submission->stored.identity.run});
   }
   std::map<std::string, const Contender*> best;  // by run
   std::vector<Entry> entries;
