@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 
 #include "json_faults.h"
@@ -288,4 +290,45 @@ TEST_CASE("a table gives its schema") {
     CAPTURE(part);
     CHECK(schema.find(part) != std::string::npos);
   }
+}
+
+TEST_CASE("what is taken, and as what, is as nlohmann's parser has it") {
+  const std::string sample =
+      "{\"a\": [1, -2.5e+3, 0.125, true, false, null, \"t\\n\\u00e9\\\"x\", \"\xc3\xa9\"], \"b\": "
+      "{\"c\": -0, \"d\": 12345678901234567890, \"e\": 1e400, \"f\": {}, \"g\": []} , \"h\":-0.0}";
+  static constexpr std::string_view kBytes =
+      "\"\\{}[]:,0123456789.eE+-tfn u\x00\x1f\x7f\xc3\xa9\xff\n";
+  std::mt19937 random(7);
+  const auto below = [&](std::size_t limit) { return random() % limit; };
+  int taken = 0;
+  for (int i = 0; i < 30'000; ++i) {
+    std::string text = sample;
+    // Cuts make small texts, in which a change is more often right.
+    if (i % 3 != 0) text = text.substr(below(text.size()), 1 + below(12));
+    for (std::size_t k = below(3); k > 0 && !text.empty(); --k) {
+      const std::size_t at = below(text.size());
+      if (below(2) == 0)
+        text.erase(at, 1);
+      else
+        text.insert(at, 1, kBytes[below(kBytes.size())]);
+    }
+    CAPTURE(text);
+    std::optional<nlohmann::json> theirs;
+    try {
+      theirs = nlohmann::json::parse(text);
+    } catch (const nlohmann::json::exception&) {
+    }
+    std::optional<Json> ours;
+    try {
+      ours = parse(text);
+    } catch (const Error& error) {
+      // That is ours alone.
+      if (std::string_view(error.what()).find("stands twice") != std::string_view::npos) continue;
+    }
+    REQUIRE(ours.has_value() == theirs.has_value());
+    if (!ours) continue;
+    ++taken;
+    REQUIRE(nlohmann::json::parse(print_flat_json(*ours)) == *theirs);
+  }
+  CHECK(taken > 3000);
 }

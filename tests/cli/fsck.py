@@ -46,7 +46,8 @@ class Fsck(_kjudge.Case):
         self.assertEqual(out, "")
         self.assertIn("2 submissions, 1 evaluations: all are whole", err)
         self.assertEqual(self.findings(0), [])
-        os.remove(self.path("results/index.json"))
+        for index in ("index.json", "scores.index"):
+            os.remove(self.path("results", index))
         after = {folder.replace(self.path("results"), GOLDEN): sorted(names + folders)
                  for folder, folders, names in os.walk(self.path("results"))}
         self.assertEqual(after, before)
@@ -85,6 +86,21 @@ class Fsck(_kjudge.Case):
              "submissions/2/claims/1/lease.json", "so it waits", "to dropped"),
             ("two claims", lambda: (self.claim(1), self.claim(2)),
              "submissions/2/claims/1/work", "two claims are open", "to dropped"),
+            ("a bar", lambda: self.write("results/bars/1/bar.json", '{"format": "kjudge-bar/1"}'),
+             "bars/1/bar.json", "as if it had not been said", "say it again"),
+            ("an invalidation", lambda: self.write("results/invalidations/1/invalidation.json", "{"),
+             "invalidations/1/invalidation.json", "as if it had not been said", "backup"),
+            ("a play-off without its record", lambda: os.makedirs(self.path("results/playoffs/1/results")),
+             "playoffs/1/playoff.json", "No such file", "backup"),
+            ("a stranger among records", lambda: (self.run_kjudge(
+                "bar", "add", "results", "--name", "x", "--variant", "softmax", "--speedup", "2", "--source", "s"),
+                self.write("results/bars/1/notes.txt", "")),
+             "bars/1/notes.txt", "kjudge makes no such name", "move it"),
+            ("a challenge", lambda: self.write("results/challenges/softmax/1/challenge.json", "{"),
+             "challenges/softmax/1", "no dtypes and no target", "remove it"),
+            ("scores that are none", lambda: (self.run_kjudge("rank", "results"),
+                                              self.change("scores.index", b"softmax", b"sofTmax")),
+             "scores.index", "not what was written", "written anew"),
             ("an index that is none", lambda: self.write("results/index.json", "{"),
              "index.json", "unexpected end", "written anew"),
         )

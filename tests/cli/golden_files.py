@@ -40,6 +40,7 @@ class GoldenFiles(_kjudge.Case):
             self.assertEqual(out, file.read())
         out, _ = self.run_kjudge("dump", evaluation + "bundle.kjb")
         self.assertIn("node 0: kernel softmax of module 0\n", out)
+        os.remove(self.path("results/scores.index"))
         self.assertEqual(contents(self.path("results")), contents(os.path.join(GOLDEN, "results")))
 
     def test_what_waits_is_judged(self):
@@ -53,7 +54,8 @@ class GoldenFiles(_kjudge.Case):
         for path, old in before.items():
             self.assertEqual(after[path], old, path)
         new = "submissions/2/evaluations/1/"
-        self.assertEqual(sorted(path for path in set(after) - set(before) if not path.startswith("blobs/")),
+        self.assertEqual(sorted(path for path in set(after) - set(before) 
+                                if not path.startswith(("blobs/", "challenges/"))),
                          ["index.json", "store.json", "submissions/2/claims/1/lease.json"] +
                          [new + name for name in ("bundle.kjb", "kernels.sha256", "log.txt", "result.json",
                                               "secret.json")])
