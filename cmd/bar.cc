@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdio>
 #include <iostream>
+#include <sstream>
 
 #include "error.h"
 #include "judge/report.h"
@@ -17,7 +18,7 @@ struct BarOptions {
   std::string action, results;
   std::string name, variant, source, date;
   double speedup = 0;
-  std::vector<std::string> times;
+  std::string times;  // "4096x1024=12.5,17x3=1.5"
   bool measured = false;
   int number = 0;
 };
@@ -31,7 +32,7 @@ std::pair<std::string, double> shape_time(const std::string& text) {
                   std::from_chars(text.data() + at + 1, end, time).ptr == end && time > 0;
   if (!ok) {
     throw Error(Fault::usage,
-                cat("--time ", text, ": expected SHAPE=MICROSECONDS, as in 4096x1024=12.5"));
+                cat("--times ", text, ": expected SHAPE=MICROSECONDS, as in 4096x1024=12.5"));
   }
   return {text.substr(0, at), time};
 }
@@ -44,9 +45,12 @@ Bar bar_from(const BarOptions& options) {
   bar.name = options.name;
   bar.variant = parse_request(options.variant);
   bar.speedup = options.speedup;
-  for (const std::string& time : options.times) bar.times_us.push_back(shape_time(time));
+  std::istringstream times(options.times);
+  for (std::string time; std::getline(times, time, ',');) {
+    bar.times_us.push_back(shape_time(time));
+  }
   if (bar.speedup == 0 && bar.times_us.empty()) {
-    throw Error(Fault::usage, "add needs --speedup, or --time for each shape");
+    throw Error(Fault::usage, "add needs --speedup, or --times of each shape");
   }
   bar.basis = options.measured ? Bar::Basis::measured : Bar::Basis::claimed;
   bar.source = options.source;
@@ -135,10 +139,10 @@ void add_bar(CLI::App& app, int& status) {
       ->default_str("none")
       ->check(CLI::PositiveNumber);
   command
-      ->add_option("--time", options->times,
-                   "Time on a shape in microseconds; with one for each shape of the variant the "
-                   "speedup follows from the baseline's times")
-      ->type_name("SHAPE=US");
+      ->add_option("--times", options->times,
+                   "Microseconds by shape, as 4096x1024=12.5,17x3=1.5; with one for each shape of "
+                   "the variant the speedup follows from the baseline's times")
+      ->type_name("LIST");
   command->add_option("--source", options->source, "Where the numbers are from: a link, a command")
       ->type_name("TEXT");
   command->add_option("--date", options->date, "Of when the numbers are")->type_name("DATE");

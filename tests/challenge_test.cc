@@ -29,7 +29,7 @@ constexpr std::string_view kFull = R"({
   "bounty": "a mug",
   "target_us": 12.5,
   "cache": "hot",
-  "reference": "recorded",
+  "reference": "recorded", "publish_code": "licensed",
   "compiler_flags": ["-O3", "-ffast-math"],
   "hidden": ["notes"],
   "limits": {"build_s": 60, "prepare_s": 61, "capture_s": 62, "replay_s": 0.5,

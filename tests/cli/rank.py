@@ -137,7 +137,7 @@ class Rank(_kjudge.Case):
         self.run_kjudge("bar", "add", "results", "--name", "vendor", "--variant", "softmax", "--speedup",
                         "10000", "--source", "https://example.org/paper", "--date", "2026-05")
         out, _ = self.run_kjudge("bar", "add", "results", "--name", "model", "--variant", "softmax@1::h200",
-                                 "--time", "4096x1000=0.5", "--time", "17x3=1.5", "--measured",
+                                 "--times", "4096x1000=0.5,17x3=1.5", "--measured",
                                  "--source", "bench.py", "--json")
         self.assertEqual(json.loads(out)["number"], 2)
         self.run_kjudge("bar", "add", "results", "--name", "elsewhere", "--variant", "softmax::h100",
@@ -163,7 +163,7 @@ class Rank(_kjudge.Case):
         self.assertEqual([b["number"] for b in bars], [2, 3])
         for wrong in (["remove", "results", "--number", "1"], ["remove", "results"], ["add", "results"],
                       ["add", "results", "--name", "x", "--variant", "softmax", "--source", "s"],
-                      ["add", "results", "--name", "x", "--variant", "softmax", "--source", "s", "--time", "1.5"]):
+                      ["add", "results", "--name", "x", "--variant", "softmax", "--source", "s", "--times", "1.5"]):
             self.run_kjudge("bar", *wrong, status=2)
         self.assertEqual(self.rank()["entries"][0]["speedup"], speedup)
         self.write("results/bars/2/bar.json", "{")
