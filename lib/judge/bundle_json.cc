@@ -185,7 +185,7 @@ Field<KernelNode> dimensions(const char* field, Dim3 KernelNode::*member, const 
       list_kind(count_kind(), 3, 3), doc);
 }
 
-FieldTable<KernelNode> kernel_table() {
+FieldTable<KernelNode> kernel_node_table() {
   using K = KernelNode;
   const auto arguments = [](const K& k) {
     std::vector<std::string> values;
@@ -284,7 +284,7 @@ FieldTable<ShownNode> of_node(const FieldTable<Held>& table) {
 
 Kind<ShownNode> node_kind() {
   return tagged_kind<ShownNode, std::size_t>("kind", &ShownNode::kind, "what the node does",
-                                             {{"kernel", 0, of_node(kernel_table())},
+                                             {{"kernel", 0, of_node(kernel_node_table())},
                                               {"memset", 1, of_node(memset_table())},
                                               {"memcpy", 2, of_node(memcpy_table())},
                                               {"empty", 3, of_node(FieldTable<EmptyNode>({}))}});
