@@ -452,8 +452,7 @@ void print_wide(const Json& json, std::size_t indent, std::size_t column, std::s
 
 Json parse_json(std::string_view text, std::string_view file, Fault fault,
                 const JsonLimits& limits) {
-  Builder plain(file, fault, limits);
-  if (PlainScanner(text, plain).scan()) return plain.take();
+  if (Builder plain(file, fault, limits); PlainScanner(text, plain).scan()) return plain.take();
   Builder builder(file, fault, limits);
   KJ_CHECK(nlohmann::json::sax_parse(text, &builder));
   return builder.take();

@@ -296,8 +296,9 @@ TEST_CASE("what is taken, and as what, is as nlohmann's parser has it") {
   const std::string sample =
       "{\"a\": [1, -2.5e+3, 0.125, true, false, null, \"t\\n\\u00e9\\\"x\", \"\xc3\xa9\"], \"b\": "
       "{\"c\": -0, \"d\": 12345678901234567890, \"e\": 1e400, \"f\": {}, \"g\": []} , \"h\":-0.0}";
+  using namespace std::string_view_literals;  // there is a zero byte in it
   static constexpr std::string_view kBytes =
-      "\"\\{}[]:,0123456789.eE+-tfn u\x00\x1f\x7f\xc3\xa9\xff\n";
+      "\"\\{}[]:,0123456789.eE+-tfn u\x00\x1f\x7f\xc3\xa9\xff\n"sv;
   std::mt19937 random(7);
   const auto below = [&](std::size_t limit) { return random() % limit; };
   int taken = 0;
