@@ -124,10 +124,7 @@ void add_bar(CLI::App& app, int& status) {
   command->add_option("action", options->action, "What to do: add, list or remove")
       ->required()
       ->check(CLI::IsMember({"add", "list", "remove"}));
-  command->add_option("results", options->results, "Results directory")
-      ->type_name("FOLDER")
-      ->required()
-      ->envname("KJUDGE_RESULTS");
+  add_results_option(*command, options->results);
   command->add_option("--name", options->name, "Of a new bar, such as a library or a paper")
       ->type_name("TEXT");
   command

@@ -53,10 +53,7 @@ void add_fsck(CLI::App& app, int& status) {
   CLI::App* command = nullptr;
   const auto options = add_command<FsckOptions>(
       app, "fsck", "Find and explain damage in a results directory; write its index anew", command);
-  command->add_option("results", options->results, "Results directory")
-      ->type_name("FOLDER")
-      ->required()
-      ->envname("KJUDGE_RESULTS");
+  add_results_option(*command, options->results);
   command->callback([=, &status] { status = fsck_command(*options); });
 }
 

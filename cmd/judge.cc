@@ -76,10 +76,7 @@ void add_judge(CLI::App& app, int& status) {
   const auto options = add_command<JudgeOptions>(
       app, "judge", "Judge what waits in a results directory; killed, it picks up where it was",
       command);
-  command->add_option("results", options->results, "Results directory; made if need be")
-      ->type_name("FOLDER")
-      ->required()
-      ->envname("KJUDGE_RESULTS");
+  add_results_option(*command, options->results, "Results directory; made if need be");
   command
       ->add_option(
           "--from", options->from,

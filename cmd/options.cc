@@ -68,6 +68,13 @@ void refuse_empty_values(CLI::App& app) {
   }
 }
 
+void add_results_option(CLI::App& command, std::string& results, const std::string& doc) {
+  command.add_option("results", results, doc)
+      ->type_name("FOLDER")
+      ->required()
+      ->envname("KJUDGE_RESULTS");
+}
+
 void add_device_options(CLI::App& command, DeviceOptions& options) {
   command
       .add_option("--challenge", options.challenge,

@@ -35,6 +35,9 @@ struct DeviceOptions {
   int device = 0;
 };
 void add_device_options(CLI::App& command, DeviceOptions& options);
+// The positional argument that most organizers' commands begin with.
+void add_results_option(CLI::App& command, std::string& results,
+                        const std::string& doc = "Results directory");
 // Only --driver and --device.
 void add_driver_options(CLI::App& command, DeviceOptions& options);
 

@@ -46,10 +46,7 @@ void add_pages(CLI::App& app, int& status) {
   CLI::App* command = nullptr;
   const auto options = add_command<PagesOptions>(
       app, "pages", "Write a results directory as pages for browsers", command);
-  command->add_option("results", options->results, "Results directory")
-      ->type_name("FOLDER")
-      ->required()
-      ->envname("KJUDGE_RESULTS");
+  add_results_option(*command, options->results);
   command->add_option("-o,--output", options->output, "Write the pages there; made if need be")
       ->type_name("FOLDER")
       ->required();

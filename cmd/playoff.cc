@@ -76,10 +76,7 @@ void add_playoff(CLI::App& app, int& status) {
   const auto options = add_command<PlayOffOptions>(
       app, "playoff", "Judge a new leader again, and play off those that are tied with it",
       command);
-  command->add_option("results", options->results, "Results directory")
-      ->type_name("FOLDER")
-      ->required()
-      ->envname("KJUDGE_RESULTS");
+  add_results_option(*command, options->results);
   command
       ->add_option("variant", options->variant,
                    "Of this dtype or shape: CHALLENGE[:dtype[:gpu[:shape]]]; else over all shapes")

@@ -65,10 +65,7 @@ void add_rank(CLI::App& app, int& status) {
   CLI::App* command = nullptr;
   const auto options = add_command<RankOptions>(
       app, "rank", "Order the runs of a results directory by their best score", command);
-  command->add_option("results", options->results, "Results directory")
-      ->type_name("FOLDER")
-      ->required()
-      ->envname("KJUDGE_RESULTS");
+  add_results_option(*command, options->results);
   command
       ->add_option("variant", options->variant,
                    "CHALLENGE[@VERSION][:dtype[:gpu[:shape]]]; what is left out is that of the "

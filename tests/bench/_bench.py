@@ -70,6 +70,18 @@ class Record:
         self.evaluations.append(evaluation)
         self.save()
 
+    def repeat(self, place, evaluations, *bundles):
+        """Results of `evaluations` replays of (challenge, submission, baseline, reference), until it is
+        late."""
+        for number in range(evaluations):
+            if self.late():
+                return
+            result = place.replay(*bundles)
+            self.note(device=result["device"], kjudge=result["kjudge_version"])
+            yield result
+            print("%d of %d: %.1f s" % (number + 1, evaluations, result["wall_s"]), file=sys.stderr,
+                  flush=True)
+
     def note(self, **facts):
         self.content.update(facts)
         self.save()

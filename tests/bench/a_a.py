@@ -12,7 +12,6 @@ fresh workers each round and no Python.
 
 import math
 import statistics
-import sys
 
 import _bench
 import _mixed
@@ -25,14 +24,9 @@ def measure(arguments, record):
         reference = place.capture(challenge, "reference", role="reference")
         baseline = place.capture(challenge, "baseline", role="baseline")
         submission = place.capture(challenge, "submission", place.python_submission("same", "mixed"))
-        for number in range(arguments.evaluations):
-            if record.late():
-                break
-            result = place.replay(challenge, submission, baseline, reference)
-            record.note(device=result["device"], kjudge=result["kjudge_version"])
+        for result in record.repeat(place, arguments.evaluations, challenge, submission, baseline,
+                                    reference):
             record.add(_bench.facts_of(result))
-            print("%d of %d: %.1f s" % (number + 1, arguments.evaluations, result["wall_s"]),
-                  file=sys.stderr, flush=True)
 
 
 def show(record):

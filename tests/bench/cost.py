@@ -11,7 +11,6 @@ of processes and the judge's own work.
 """
 
 import statistics
-import sys
 
 import _bench
 
@@ -35,14 +34,10 @@ def measure(arguments, record):
         reference = place.capture(challenge, "reference", role="reference")
         baseline = place.capture(challenge, "baseline", role="baseline")
         submission = place.capture(challenge, "submission", place.python_submission("same", "add"))
-        for number in range(arguments.evaluations):
-            if record.late():
-                break
-            result = place.replay(challenge, submission, baseline, reference)
-            record.note(device=result["device"], kjudge=result["kjudge_version"], checks=arguments.checks)
+        record.note(checks=arguments.checks)
+        for result in record.repeat(place, arguments.evaluations, challenge, submission, baseline,
+                                    reference):
             record.add(_bench.facts_of(result))
-            print("%d of %d: %.1f s" % (number + 1, arguments.evaluations, result["wall_s"]),
-                  file=sys.stderr, flush=True)
 
 
 def show(record):

@@ -13,7 +13,6 @@ started, all of it counted: inputs, reference, eviction, checks. Needs a GPU, to
 import math
 import multiprocessing
 import statistics
-import sys
 
 import _bench
 import _mixed
@@ -48,11 +47,8 @@ def measure(arguments, record):
         reference = place.capture(challenge, "reference", role="reference")
         baseline = place.capture(challenge, "baseline", role="baseline")
         submission = place.capture(challenge, "submission", place.python_submission("same", "mixed"))
-        for number in range(arguments.evaluations):
-            if record.late():
-                break
-            result = place.replay(challenge, submission, baseline, reference)
-            record.note(device=result["device"], kjudge=result["kjudge_version"])
+        for result in record.repeat(place, arguments.evaluations, challenge, submission, baseline,
+                                    reference):
             facts = _bench.facts_of(result)
             seconds = sum(s for name, s in facts["phases"].items() if name != "start")
             budget = seconds / (2 * len(shapes))
@@ -64,8 +60,6 @@ def measure(arguments, record):
                     for what, microseconds in first[name].items():
                         ratios[name][what] = microseconds / second[name][what]
             record.add({"budget_s": budget, "ratios": ratios, "baseline_us": times, "kjudge": facts})
-            print("%d of %d: %.3f s for a shape and arm" % (number + 1, arguments.evaluations, budget),
-                  file=sys.stderr, flush=True)
 
 
 def show(record):

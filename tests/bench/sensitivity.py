@@ -10,7 +10,6 @@ work, so what it really loses, to which the start of a kernel does not belong, i
 """
 
 import statistics
-import sys
 
 import _bench
 
@@ -36,14 +35,9 @@ def measure(arguments, record):
         reference = place.capture(challenge, "reference", role="reference")
         baseline = place.capture(challenge, "baseline", make("plain", "steps", SLOWER=0))
         submission = place.capture(challenge, "slower", make("slower", "steps", SLOWER=1))
-        for number in range(arguments.evaluations):
-            if record.late():
-                break
-            result = place.replay(challenge, submission, baseline, reference)
-            record.note(device=result["device"], kjudge=result["kjudge_version"])
+        for result in record.repeat(place, arguments.evaluations, challenge, submission, baseline,
+                                    reference):
             record.add(_bench.facts_of(result))
-            print("%d of %d: %.1f s" % (number + 1, arguments.evaluations, result["wall_s"]),
-                  file=sys.stderr, flush=True)
 
 
 def show(record):
