@@ -43,6 +43,15 @@ class GoldenFiles(_kjudge.Case):
         os.remove(self.path("results/scores.index"))
         self.assertEqual(contents(self.path("results")), contents(os.path.join(GOLDEN, "results")))
 
+    def test_a_bundle_with_any_byte_changed_is_refused(self):
+        """Also in what dump does not print: memory."""
+        with open(os.path.join(_kjudge.ROOT, "tests", "golden", "bundle-v1", "rich.kjb"), "rb") as file:
+            right = file.read()
+        for at in range(0, len(right), 7):
+            with open(self.path("changed.kjb"), "wb") as file:
+                file.write(right[:at] + bytes([right[at] ^ 0xff]) + right[at + 1:])
+            self.run_kjudge("dump", "changed.kjb", status=3)
+
     def test_what_waits_is_judged(self):
         challenge = os.path.join(GOLDEN, "challenge")
         # The one that is there already: it is known by the hash of its files, as version 1 made it.
