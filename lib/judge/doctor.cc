@@ -264,7 +264,7 @@ std::vector<Finding> examine_machine() {
   findings.push_back(find_memory());
   findings.push_back(find_space("temporary files", fs::temp_directory_path(),
                                 "set TMPDIR to a folder you can write"));
-  findings.push_back(find_space("cache", cache_directory(), "set XDG_CACHE_HOME"));
+  findings.push_back(find_space("cache", cache_path(), "set XDG_CACHE_HOME"));
   findings.push_back(find_user_namespaces());
   findings.push_back(find_landlock());
   findings.push_back(find_seccomp());

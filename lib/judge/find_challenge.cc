@@ -31,7 +31,7 @@ std::string joined(const std::vector<std::string>& names) {
 
 }  // namespace
 
-fs::path cache_directory() {
+fs::path cache_path() {
   const char* given = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
   fs::path root;
@@ -44,7 +44,11 @@ fs::path cache_directory() {
                 "neither XDG_CACHE_HOME nor HOME is set: set one, kjudge keeps "
                 "recordings of baselines there");
   }
-  const fs::path folder = root / "kjudge";
+  return root / "kjudge";
+}
+
+fs::path cache_directory() {
+  const fs::path folder = cache_path();
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {

@@ -81,7 +81,9 @@ std::filesystem::path challenge_bundle(const Driver& driver, const Challenge& ch
                                        CaptureRole role, const std::filesystem::path& cache,
                                        int device);
 
-// $XDG_CACHE_HOME/kjudge, made if need be.
+// $XDG_CACHE_HOME/kjudge, which need not be there.
+std::filesystem::path cache_path();
+// The same, made if need be.
 std::filesystem::path cache_directory();
 
 // The challenge named `name` (a folder, or a name below packages/), or with an empty name the one

@@ -2,6 +2,7 @@
 """doctor says what is there and, of what is not, what to do."""
 
 import json
+import os
 
 import _kjudge
 
@@ -16,6 +17,10 @@ class Doctor(_kjudge.Case):
             self.assertIn(name, findings)
         for finding in findings.values():
             self.assertEqual(finding["advice"] == "", finding["state"] == "ok", finding)
+
+    def test_it_changes_nothing(self):
+        self.run_kjudge("doctor", XDG_CACHE_HOME=self.path("absent", "cache"))
+        self.assertFalse(os.path.exists(self.path("absent")))
 
     def test_missing_files_are_a_failure(self):
         out, _ = self.run_kjudge("doctor", status=5, KJUDGE_LIBRARY_DIR=self.path("nowhere"))
