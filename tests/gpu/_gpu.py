@@ -13,6 +13,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BINARY = os.environ.get("KJUDGE_BINARY", os.path.join(ROOT, "build-dev", "bin", "kjudge"))
 REBUILD_RUN = os.environ.get("KJUDGE_REBUILD_RUN", os.path.join(os.path.dirname(BINARY), "rebuild_run"))
+REBUILD_RUN_LIBRARY = os.environ.get("KJUDGE_REBUILD_RUN_LIBRARY", os.path.join(
+    ROOT, "build-dev", "tests", "gpu", "librebuild_run.so"))
 
 
 def run(*command, status=0, **options):

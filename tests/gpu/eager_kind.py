@@ -11,8 +11,10 @@ import sys
 
 import torch
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "harness"))
+from _gpu import BINARY
+
+# Of the program under test: kjudge's headers lie beside it, too.
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(BINARY)), "lib", "kjudge", "harness"))
 import cuda_submission  # noqa: E402
 from _arguments import Arguments, Context  # noqa: E402
 

@@ -34,7 +34,7 @@ class Kinds(Case):
             for dtype, (rows, cols) in SIZES.items()]
         with open(file, "w") as new:
             json.dump(challenge, new)
-        self.shapes = [{"name": dtype, "timed": True, "dtype": dtype, "scalars": {},
+        self.shapes = [{"name": dtype, "timed": True, "arch": "sm_90", "dtype": dtype, "scalars": {},
                         "dims": {"rows": rows, "cols": cols},
                         "inputs": [spec("x", dtype, rows, cols)],
                         "outputs": [spec("y", dtype, rows, cols)]}

@@ -3,6 +3,8 @@
 //
 //   rebuild_run BUNDLE FOLDER RUNS LAUNCHES
 //
+// Also a library, librebuild_run.so, whose rebuild_run() does so in a process that is there already.
+//
 // For each shape S and input X, FOLDER/S.X.in holds RUNS tensors one after the other; outputs go to
 // FOLDER/S.Y.out likewise. Then LAUNCHES timed launches of each shape on hot caches. Prints JSON: times
 // in milliseconds, "first_launch_ms" from the start of main, graphs' medians in nanoseconds.
@@ -122,17 +124,22 @@ void run(const std::filesystem::path& bundle_path, const std::filesystem::path& 
 }  // namespace
 }  // namespace kjudge
 
+// Prints the JSON, or what went wrong; returns an exit code.
+extern "C" int rebuild_run(const char* bundle, const char* folder, int runs, int launches) {
+  try {
+    kjudge::run(bundle, folder, runs, launches);
+    std::cout.flush();
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
+
 int main(int argc, char** argv) {
   if (argc != 5) {
     std::fprintf(stderr, "rebuild_run BUNDLE FOLDER RUNS LAUNCHES\n");
     return 2;
   }
-  try {
-    kjudge::run(argv[1], argv[2], std::atoi(argv[3]), std::atoi(argv[4]));
-    std::cout.flush();
-    std::_Exit(0);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  std::_Exit(rebuild_run(argv[1], argv[2], std::atoi(argv[3]), std::atoi(argv[4])));
 }

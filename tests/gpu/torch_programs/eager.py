@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs programs as torch does, without kjudge: eager.py FOLDER RUNS NAME...
 
+With REBUILD_RUN_LIBRARY and BUNDLE in the environment, rebuilds and times that bundle in the same
+process afterwards, and prints what rebuild_run prints on a second line.
+
 Writes FOLDER/NAME.x.in and FOLDER/NAME.y.eager, RUNS tensors each, and prints JSON: by name the
 elements in and out, the time of the program's graph, and the memory that it holds (weights,
-workspaces) beside x and y.
+workspaces) beside x and y. Processes with the same FOLDER use the GPU one after another.
 """
 
+import ctypes
+import fcntl
 import json
 import os
 import sys
@@ -44,15 +49,22 @@ def main(folder, runs, names):
                 y = function(x).reshape(-1).float().contiguous()
                 into.write(x.cpu().numpy().tobytes())
                 out.write(y.cpu().numpy().tobytes())
-        native_ns = program_ns(function, x, y)
+        # A tensor of its own: onto itself, where a program returns its buffer, torch copies nothing.
+        native_ns = program_ns(function, x, y.clone())
         held = torch.cuda.memory_allocated() - before - 4 * (x.numel() + y.numel())
         told[name] = {"n": size, "m": y.numel(), "native_ns": native_ns, "held_bytes": held}
         function = x = y = None
         torch._C._cuda_clearCublasWorkspaces()
         torch.cuda.empty_cache()
-    print(json.dumps(told))
+    print(json.dumps(told), flush=True)
+    if "BUNDLE" in os.environ:
+        library = ctypes.CDLL(os.environ["REBUILD_RUN_LIBRARY"])
+        if library.rebuild_run(os.environ["BUNDLE"].encode(), folder.encode(), runs, 40) != 0:
+            sys.exit(1)
 
 
 if __name__ == "__main__":
-    with torch.no_grad():
+    torch.set_grad_enabled(False)
+    with open(os.path.join(sys.argv[1], "gpu.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         main(sys.argv[1], int(sys.argv[2]), sys.argv[3:])
