@@ -120,6 +120,9 @@ struct Graph {
   std::vector<Edge> edges;
 };
 
+// What a fault of the graph's may be of: "kernel softmax_rows", or "one of 3 kernels (...)".
+std::string suspects(const Graph& graph);
+
 // One captured shape or test. Graph and tensors belong to it.
 struct CapturedShape {
   std::string name;

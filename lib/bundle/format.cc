@@ -126,6 +126,28 @@ std::string readable_name(const std::string& symbol) {
   return name;
 }
 
+std::string suspects(const Graph& graph) {
+  std::vector<std::string> kernels;
+  for (const Node& node : graph.nodes) {
+    if (const auto* kernel = std::get_if<KernelNode>(&node))
+      kernels.push_back(readable_name(kernel->name));
+  }
+  if (kernels.empty()) return "a copy or memset";
+  constexpr std::size_t kMostNamed = 8;
+  const std::size_t launched = kernels.size();
+  std::vector<std::string> named;
+  for (const std::string& kernel : kernels) {
+    if (std::find(named.begin(), named.end(), kernel) == named.end()) named.push_back(kernel);
+  }
+  if (named.size() == 1) return cat("kernel ", named.front());
+  std::string names;
+  for (std::size_t i = 0; i < std::min(named.size(), kMostNamed); ++i) {
+    names += cat(i == 0 ? "" : ", ", named[i]);
+  }
+  return cat("one of ", launched, " kernels (", names,
+             named.size() > kMostNamed ? cat(" and ", named.size() - kMostNamed, " others)") : ")");
+}
+
 std::string_view name(Role role) {
   switch (role) {
     case Role::state:

@@ -602,7 +602,8 @@ void Recording::write(const std::filesystem::path& path, const RecordingSeconds&
     try {
       bundle.shapes[i].output_hashes = replay(shapes_[i]);
     } catch (Error& error) {
-      error.context(cat("shape ", shapes_[i].name, ": replay of the captured graph"));
+      error.context(cat("shape ", shapes_[i].name, ": replay of the captured graph, ",
+                        suspects(shapes_[i].graph)));
       throw;
     }
   }

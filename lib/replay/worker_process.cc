@@ -16,29 +16,6 @@ using Seconds = std::chrono::duration<double>;
 constexpr Seconds kStepLimit{120};
 constexpr std::uint64_t kBlockTimeoutNs = 5'000'000'000;
 
-// "kernel softmax_rows", or which it may have been.
-std::string suspects(const Graph* graph) {
-  std::vector<std::string> kernels;
-  for (const Node& node : graph->nodes) {
-    if (const auto* kernel = std::get_if<KernelNode>(&node))
-      kernels.push_back(readable_name(kernel->name));
-  }
-  if (kernels.empty()) return "a copy or memset";
-  constexpr std::size_t kMostNamed = 8;
-  const std::size_t launched = kernels.size();
-  std::vector<std::string> named;
-  for (const std::string& kernel : kernels) {
-    if (std::find(named.begin(), named.end(), kernel) == named.end()) named.push_back(kernel);
-  }
-  if (named.size() == 1) return cat("kernel ", named.front());
-  std::string names;
-  for (std::size_t i = 0; i < std::min(named.size(), kMostNamed); ++i) {
-    names += cat(i == 0 ? "" : ", ", named[i]);
-  }
-  return cat("one of ", launched, " kernels (", names,
-             named.size() > kMostNamed ? cat(" and ", named.size() - kMostNamed, " others)") : ")");
-}
-
 struct Explanation {
   Verdict verdict;
   const char* text;
@@ -154,7 +131,7 @@ void Worker::report_death() {
       cat("the process that replays the ", name(start_.arm), " ended",
           shape_.empty() ? "" : cat(" in shape ", shape_), ": ",
           status ? describe(*status) : std::string("it closed its socket and went on"),
-          own && graph_ != nullptr ? cat("; ", suspects(graph_), " did that") : std::string()));
+          own && graph_ != nullptr ? cat("; ", suspects(*graph_), " did that") : std::string()));
 }
 
 // Where the driver refuses, the submission answers for its own bundle and kernels. The baseline was
@@ -169,7 +146,7 @@ void Worker::report_failure(const Failed& failed) {
   if (failed.stage == Stage::replay && graph_ != nullptr) {
     const Explanation why = explain(failed.result);
     throw ArmFailed(start_.arm, why.verdict, is_kernel_fault(result) ? Cause::arm : refused,
-                    cat("shape ", shape_, ": ", suspects(graph_), " ", why.text, " (", text, ")"));
+                    cat("shape ", shape_, ": ", suspects(*graph_), " ", why.text, " (", text, ")"));
   }
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
     throw ArmFailed(start_.arm, Verdict::out_of_memory, refused,
@@ -191,7 +168,7 @@ void Worker::report_late(const std::string& what, Seconds limit) {
   const bool replay = what == "the replay" && graph_ != nullptr;
   throw ArmFailed(start_.arm, Verdict::timeout, ArmFailed::Cause::arm,
                   cat(shape_.empty() ? "" : cat("shape ", shape_, ": "), what,
-                      replay ? cat(" of ", suspects(graph_)) : "", " took longer than ",
+                      replay ? cat(" of ", suspects(*graph_)) : "", " took longer than ",
                       static_cast<std::int64_t>(std::ceil(limit.count())), " s and was stopped",
                       replay ? "; look for a loop that does not end" : ""));
 }

@@ -62,6 +62,16 @@ class CaptureAndReplay(_kjudge.Case):
         self.assertEqual((outcome["verdict"], outcome["bundle"]), ("runtime_error", ""))
         self.assertFalse(__import__("os").path.exists(self.path("s.kjb")))
 
+    def test_a_fault_in_the_captures_own_replay_names_the_kernel(self):
+        # Right in both calls outside of the capture.
+        bad = self.write("bad.py", _kjudge.RIGHT.replace("rows, cols)", "rows << 30 * (calls.count(rows) // 2), cols)")
+                         .replace("def kernel_fn", "calls = []\n\n\ndef kernel_fn") + "    calls.append(rows)\n")
+        out, _ = self.run_kjudge("capture", bad, "-o", "s.kjb", "--challenge", self.challenge, "--json",
+                                 status=1)
+        outcome = json.loads(out)
+        self.assertEqual(outcome["verdict"], "gpu_fault", outcome["message"])
+        self.assertIn("shape 64x48: replay of the captured graph, kernel softmax: ", outcome["message"])
+
 
 if __name__ == "__main__":
     _kjudge.main()
