@@ -25,6 +25,10 @@ void add_fsck(CLI::App& app, int& status);
 void add_pack(CLI::App& app, int& status);
 void add_pages(CLI::App& app, int& status);
 void add_profile(CLI::App& app, int& status);
+void add_token(CLI::App& app, int& status);
+void add_serve(CLI::App& app, int& status);
+void add_submit(CLI::App& app, int& status);
+void add_status(CLI::App& app, int& status);
 void add_replay_once(CLI::App& app, int& status);
 void add_worker(CLI::App& app, int& status);
 // All of them, in the order of the help.
@@ -36,6 +40,7 @@ enum ExitCode {
   exit_not_accepted = 1,  // judged, or refused at the door
   exit_usage = 2,
   exit_malformed = 3,  // a file: challenge, bundle, result
+  exit_authentication = 4,
   exit_judge_error = 5,
   exit_io = 6,
   exit_try_later = 75,

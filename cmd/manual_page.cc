@@ -86,7 +86,7 @@ std::string option_macro(const CLI::Option& option, bool all_names) {
   if (!all_names) names.resize(1);
   std::string text = "Fl ";
   for (std::size_t i = 0; i < names.size(); ++i) text += (i == 0 ? "" : " , ") + names[i];
-  return text + value_macro(value_of(option));
+  return text + value_macro(value_of(option)) + (option.get_items_expected_max() > 1 ? " ..." : "");
 }
 
 std::string argument_macro(const CLI::Option& option) {

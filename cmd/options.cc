@@ -2,6 +2,8 @@
 #include "options.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <iostream>
 
 #include "configuration.h"
@@ -53,8 +55,8 @@ void set_up(CLI::App& app) {
       "For a contestant: kjudge selftest. For an organizer: kjudge judge RESULTS --from FOLDER, "
       "then "
       "kjudge rank RESULTS.\n"
-      "Exit codes: 0 done or accepted, 1 judged and not accepted, 2 usage, 3 malformed file, 5 "
-      "judge "
+      "Exit codes: 0 done or accepted, 1 judged and not accepted, 2 usage, 3 malformed file, 4 "
+      "authentication, 5 judge "
       "error, 6 I/O, 75 try later, 130 interrupted.");
 }
 
@@ -73,6 +75,13 @@ void add_results_option(CLI::App& command, std::string& results, const std::stri
       ->type_name("FOLDER")
       ->required()
       ->envname("KJUDGE_RESULTS");
+}
+
+CLI::Validator finite_number() {
+  return {[](std::string& text) {
+            return std::isfinite(std::strtod(text.c_str(), nullptr)) ? "" : "expected a number";
+          },
+          ""};
 }
 
 void add_device_options(CLI::App& command, DeviceOptions& options) {

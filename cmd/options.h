@@ -17,6 +17,9 @@ void set_up(CLI::App& app);
 // variable that is not set, and would stand for the default.
 void refuse_empty_values(CLI::App& app);
 
+// CLI::Range lets NaN pass.
+CLI::Validator finite_number();
+
 // A subcommand with --json, whose values live as long as its callback.
 template <class Options>
 std::shared_ptr<Options> add_command(CLI::App& app, const std::string& name,

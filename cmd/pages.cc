@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <iostream>
-#include <optional>
+#include <vector>
 
 #include "challenge/challenge.h"
 #include "error.h"
@@ -18,14 +18,14 @@ struct PagesOptions {
 
 int pages_command(const PagesOptions& options) {
   const ResultsDirectory results(options.results);
-  std::optional<Challenge> challenge;
-  if (!options.challenge.empty()) challenge = read_challenge(options.challenge);
+  std::vector<Challenge> challenges;
+  if (!options.challenge.empty()) challenges.push_back(read_challenge(options.challenge));
   int skipped = 0;
   const auto report = [&](const std::string& line) {
     ++skipped;
     std::cerr << "kjudge: " << printable(line) << "\n";
   };
-  const Site site = read_site(results, std::move(challenge), report);
+  const Site site = read_site(results, std::move(challenges), report);
   const WrittenSite written = write_site(site, options.output, report);
   if (options.json) {
     std::cout << print_json(Json{Json::Object{{"format", Json{std::string("kjudge-pages/1")}},

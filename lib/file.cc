@@ -99,6 +99,27 @@ void sync_directory(const std::filesystem::path& directory) {
   if (!fd.valid() || ::fsync(fd.get()) != 0) throw_errno(path.string());
 }
 
+namespace {
+
+void write_all(int fd, std::string_view bytes, const std::string& name) {
+  for (std::string_view rest = bytes; !rest.empty();) {
+    const ssize_t n = ::write(fd, rest.data(), rest.size());
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      throw_errno(name);
+    }
+    rest.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+}  // namespace
+
+void write_new_file(const std::filesystem::path& path, std::string_view bytes) {
+  const Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!fd.valid()) throw_errno(path.string());
+  write_all(fd.get(), bytes, path.string());
+}
+
 bool write_file_atomically(const std::filesystem::path& path, std::string_view bytes,
                            IfExists if_exists) {
   std::string temporary = cat(path.string(), ".tmp.XXXXXX");
@@ -111,14 +132,7 @@ bool write_file_atomically(const std::filesystem::path& path, std::string_view b
     }
   } remove{temporary};
 
-  for (std::string_view rest = bytes; !rest.empty();) {
-    const ssize_t n = ::write(fd.get(), rest.data(), rest.size());
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      throw_errno(temporary);
-    }
-    rest.remove_prefix(static_cast<std::size_t>(n));
-  }
+  write_all(fd.get(), bytes, temporary);
   const mode_t mask = ::umask(0);
   ::umask(mask);
   if (::fchmod(fd.get(), 0666 & ~mask) != 0 || ::fsync(fd.get()) != 0) throw_errno(temporary);

@@ -58,6 +58,10 @@ enum class IfExists { replace, fail };
 bool write_file_atomically(const std::filesystem::path& path, std::string_view bytes,
                            IfExists if_exists = IfExists::replace);
 
+// Writes a file that is not there yet into a folder that nobody reads yet: not synced, and whole
+// only if this returns. Fault::host when it exists.
+void write_new_file(const std::filesystem::path& path, std::string_view bytes);
+
 void sync_directory(const std::filesystem::path& directory);
 
 // Folder with the recorder, host driver and harness that belong to this binary:

@@ -63,9 +63,27 @@ void fold_case(std::u32string& text) {
     if (c < 0x80) {
       c = c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
     } else if (unicode != locale_t{}) {
-      c = static_cast<char32_t>(::towlower_l(static_cast<wint_t>(c), unicode));
+      // By way of upper case: letters with two lower cases, as sigma, have one upper case.
+      c = static_cast<char32_t>(
+          ::towlower_l(::towupper_l(static_cast<wint_t>(c), unicode), unicode));
     }
   }
+}
+
+std::string utf8(std::u32string_view text) {
+  std::string encoded;
+  const auto put = [&](unsigned byte) { encoded.push_back(static_cast<char>(byte)); };
+  for (const char32_t c : text) {
+    if (c < 0x80) {
+      put(c);
+      continue;
+    }
+    const int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    constexpr unsigned kLead[] = {0, 0xc0, 0xe0, 0xf0};
+    put(kLead[more] | c >> (6 * more));
+    for (int k = more - 1; k >= 0; --k) put(0x80 | (c >> (6 * k) & 0x3f));
+  }
+  return encoded;
 }
 
 }  // namespace
@@ -74,6 +92,31 @@ bool printable_name(std::string_view name) {
   const auto decoded = characters(name);
   return decoded && std::none_of(decoded->begin(), decoded->end(),
                                  [](char32_t c) { return in_ranges(kUnprintable, c); });
+}
+
+std::string name_rule(std::string_view name) {
+  constexpr std::size_t kMost = 100;
+  if (name.empty()) return "is empty";
+  if (name.size() > kMost) return cat("is longer than ", kMost, " bytes");
+  if (!printable_name(name)) return "is not UTF-8 or holds characters that do not print";
+  if (name.find('/') != name.npos) return "holds a \"/\"";
+  if (name.front() == ' ' || name.back() == ' ') return "begins or ends with a space";
+  const std::u32string decoded = characters(name).value();
+  if (std::any_of(decoded.begin(), decoded.end(),
+                  [](char32_t c) { return in_ranges(kCombining, c); })) {
+    return "holds combining characters or others that Unicode's composed form (NFC) has none of";
+  }
+  return "";
+}
+
+std::string folded_name(std::string_view name) {
+  if (auto decoded = characters(name)) {
+    fold_case(*decoded);
+    return utf8(*decoded);
+  }
+  std::string folded(name);
+  for (char& c : folded) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+  return folded;
 }
 
 std::string NameRules::add(std::string_view path, Kind kind) {

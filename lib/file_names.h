@@ -42,4 +42,12 @@ class NameRules {
 // direction of the text or has no width.
 bool printable_name(std::string_view name);
 
+// Which rule the name of a run or a person breaks; "": none. It is 1 to 100 bytes of printable
+// UTF-8 in composed form (NFC) without '/' and without space at either end.
+std::string name_rule(std::string_view name);
+// The same for names that differ in upper and lower case alone, by Unicode's simple case mappings:
+// also sigma at the end of a word and the long s, but not sharp s for ss nor ligatures for their
+// letters. Of what is no UTF-8 only ASCII is folded.
+std::string folded_name(std::string_view name);
+
 }  // namespace kjudge

@@ -153,3 +153,25 @@ TEST_CASE("devices of a kind") {
   CHECK(device_kind("sm_90", "NVIDIA H200 GPU-5f2cd15f-0f1e") == "NVIDIA H200");
   CHECK(device_kind("x86_64", "kjudge host driver: AMD EPYC") == "x86_64");
 }
+
+TEST_CASE("for every challenge, any device, and what is not kept") {
+  std::vector<IndexedSubmission> submissions = {received(1, "ada", "1"), received(2, "ben", "2"),
+                                                received(3, "cyd", "3")};
+  submissions[0].challenge = kAllChallenges;
+  submissions[1].challenge = "matmul";
+  CHECK(order(submissions) == std::vector<int>{1, 3});
+  submissions[0].evaluations = {evaluated(Verdict::accepted)};
+  CHECK(order(submissions) == std::vector<int>{3});
+  const auto waiting = [&](const Terms& terms) {
+    return backlog(submissions, terms, never).waiting.size();
+  };
+  // On another device all of it waits; without one, what has a verdict anywhere does not.
+  const Terms elsewhere = {"softmax", 1, "f00", "sm_80", "NVIDIA A100", 1};
+  CHECK(waiting(elsewhere) == 2);
+  CHECK(waiting({"softmax", 0, "", "", "", 0}) == 1);
+  CHECK(waiting({"matmul", 0, "", "", "", 0}) == 2);
+  submissions[0].identity.keep = false;
+  CHECK(waiting(elsewhere) == 1);
+  submissions[0].evaluations[0].verdict = Verdict::judge_error;
+  CHECK(waiting(elsewhere) == 2);
+}

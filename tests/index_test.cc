@@ -120,7 +120,9 @@ TEST_CASE("every field of index.json refuses every wrong kind, and names itself"
   write_file_atomically(golden.result().parent_path() / "kernels.sha256", std::string(64, 'a'));
   const fs::path identity = golden.folder.path() / "submissions/1/submission.json";
   std::string named = read_file(identity);
-  named.insert(named.find("\"run\""), "\"challenge\": \"softmax\", ");
+  named.insert(
+      named.find("\"run\""),
+      "\"challenge\": \"softmax\", \"owner\": \"o\", \"contact\": \"c\", \"keep\": false, ");
   write_file_atomically(identity, named);
   golden.look();
   const int tried = json_faults::try_every_fault(

@@ -220,7 +220,7 @@ TEST_CASE("a results directory is read: what waits, what is bad, a score for eac
   put(3, "eve", "{}");
   put(4, "sam", result_to_json(failed));
   const auto report = [&](const std::string& line) { said.push_back(line); };
-  const Site site = read_site(ResultsDirectory(directory.path()), challenge, report);
+  const Site site = read_site(ResultsDirectory(directory.path()), {challenge}, report);
   REQUIRE(site.submissions.size() == 4);
   REQUIRE(said.size() == 1);
   CHECK(said[0].find("submissions/3/evaluations/1/result.json: ") != said[0].npos);
@@ -244,8 +244,9 @@ TEST_CASE("a results directory is read: what waits, what is bad, a score for eac
   // Of another state of the challenge nothing is known.
   Challenge changed = challenge;
   changed.sha256 = std::string(64, 'e');
-  CHECK(make_leaderboards(read_site(ResultsDirectory(directory.path()), changed, report)).size() ==
-        2);
+  CHECK(
+      make_leaderboards(read_site(ResultsDirectory(directory.path()), {changed}, report)).size() ==
+      2);
 }
 
 TEST_CASE("seconds of a time") {

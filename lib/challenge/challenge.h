@@ -96,7 +96,8 @@ enum class CacheMode { cold, hot };
 // for every replay.
 enum class ReferenceMode { recorded, python };
 
-// Whose code may be shown to others: nobody's, that of submissions that name a license, everybody's.
+// Whose code may be shown to others: nobody's, that of submissions that name a license,
+// everybody's.
 enum class PublishCode { never, licensed, all };
 
 // Each limit has its verdict: see kjudge-challenge(5).

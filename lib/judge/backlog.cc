@@ -21,21 +21,29 @@ double seconds_from_utc(const std::string& text) {
 const IndexedEvaluation* evaluation_on(const IndexedSubmission& submission, const Terms& terms) {
   const IndexedEvaluation* found = nullptr;
   for (const IndexedEvaluation& one : submission.evaluations) {
-    if (one.challenge != terms.challenge || one.challenge_version != terms.challenge_version) {
+    if (one.challenge != terms.challenge ||
+        (terms.challenge_version != 0 && one.challenge_version != terms.challenge_version)) {
       continue;
     }
-    if (one.challenge_sha256 != terms.challenge_sha256) {
+    if (!terms.challenge_sha256.empty() && one.challenge_sha256 != terms.challenge_sha256) {
       throw Error(Fault::usage,
                   cat("challenge ", terms.challenge, " was changed since submission ",
                       submission.number, " was judged, and its version is still ",
                       terms.challenge_version, "; raise the version, and all are judged again"));
     }
-    if (one.arch == terms.arch && one.device_kind == terms.device_kind &&
-        one.method == terms.method) {
+    if (terms.arch.empty() || (one.arch == terms.arch && one.device_kind == terms.device_kind &&
+                               one.method == terms.method)) {
       found = &one;
     }
   }
   return found;
+}
+
+// Then what was not to be kept is gone, and cannot be judged again.
+bool has_verdict(const IndexedSubmission& submission) {
+  return std::any_of(
+      submission.evaluations.begin(), submission.evaluations.end(),
+      [](const IndexedEvaluation& one) { return one.verdict != Verdict::judge_error; });
 }
 
 }  // namespace
@@ -47,11 +55,15 @@ Backlog backlog(const std::vector<IndexedSubmission>& submissions, const Terms& 
   Backlog found;
   for (const IndexedSubmission& submission : submissions) {
     const SubmissionIdentity& identity = submission.identity;
-    if (!submission.challenge.empty() && submission.challenge != terms.challenge) continue;
+    if (!submission.challenge.empty() && submission.challenge != terms.challenge &&
+        submission.challenge != kAllChallenges) {
+      continue;
+    }
     double& turn = turns[identity.run];
     turn = std::max(turn, submission.claimed);
     if (submission.damaged) continue;
     const IndexedEvaluation* evaluation = evaluation_on(submission, terms);
+    if (evaluation == nullptr && !identity.keep && has_verdict(submission)) continue;
     if (evaluation != nullptr && evaluation->verdict != Verdict::judge_error) {
       first.try_emplace(identity.sha256, Waiting{&submission, &submission, evaluation});
     } else if (evaluation != nullptr && !again(submission.number)) {

@@ -10,6 +10,7 @@
 #include "judge/profile.h"
 #include "score/result_json.h"
 #include "store/claim.h"
+#include "store/identity.h"
 #include "store/index.h"
 #include "store/judgements.h"
 #include "store/rejudgement.h"
@@ -31,6 +32,8 @@ std::vector<JsonFormat> json_formats() {
           rejudgement_end_json_format(),
           json_format(export_table()),
           secret_json_format(),
+          token_json_format(),
+          run_json_format(),
           capture_status_json_format(),
           profile_json_format(),
           judged_json_format(),

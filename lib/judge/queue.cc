@@ -68,6 +68,7 @@ class Queue {
     look();  // before any is added: a wrong challenge is refused with nothing written
     keep_challenge(results_, challenge_);
     for (;;) {
+      remove_left();
       take_in_new();
       while (judge_next()) {
       }
@@ -87,6 +88,18 @@ class Queue {
   Backlog look() {
     return backlog(index_.refresh(), terms_,
                    [&](int number) { return options_.retry && !tried_.contains(number); });
+  }
+
+  // Of a judge that was killed between verdict and removal.
+  void remove_left() {
+    for (const IndexedSubmission& one : index_.refresh()) {
+      if (one.identity.keep || one.evaluations.empty() ||
+          one.evaluations.back().verdict == Verdict::judge_error) {
+        continue;
+      }
+      const StoredSubmission stored = results_.submission(one.number);
+      if (has_files_to_remove(stored)) remove_files(results_, stored);
+    }
   }
 
   void take_in_new() {
@@ -212,6 +225,9 @@ class Queue {
         cat(label, judged.same_as != 0 ? cat("same files as ", judged.same_as, ": ") : "",
             summary(judged.evaluation),
             judged.same_kernels_as != 0 ? cat("; same kernels as ", judged.same_kernels_as) : ""));
+    if (judged.evaluation.verdict != Verdict::judge_error && has_files_to_remove(submission)) {
+      remove_files(results_, submission);
+    }
     if (reports_.judged) reports_.judged(judged);
     if (!options_.watch) done_.judged.push_back(std::move(judged));  // nobody asks a watch for them
   }

@@ -311,6 +311,8 @@ Evaluation result_from_json(const std::string& text, const std::filesystem::path
   return evaluation;
 }
 
+Json score_to_json(const Score& score) { return Json{score_table().write(score)}; }
+
 JsonFormat result_json_format() { return json_format(result_table()); }
 
 }  // namespace kjudge

@@ -17,6 +17,9 @@ std::string result_to_json(const Evaluation& evaluation);
 // the path of the field, what was expected and what was found. Unknown fields are errors.
 Evaluation result_from_json(const std::string& text, const std::filesystem::path& path);
 
+// What the file has as "score".
+Json score_to_json(const Score& score);
+
 // From the table that reads and writes it.
 JsonFormat result_json_format();
 

@@ -19,10 +19,14 @@ namespace fs = std::filesystem;
 // What a file system answers that has no links, or no more for this file.
 bool has_no_link() { return errno == EMLINK || errno == EPERM || errno == EOPNOTSUPP; }
 
+fs::path blob_of(const fs::path& results, const std::string& sha256) {
+  return results / "blobs" / "sha256" / sha256.substr(0, 2) / sha256.substr(2);
+}
+
 }  // namespace
 
 void share_file(const fs::path& results, const fs::path& file, const std::string& sha256) {
-  const fs::path blob = results / "blobs" / "sha256" / sha256.substr(0, 2) / sha256.substr(2);
+  const fs::path blob = blob_of(results, sha256);
   fs::create_directories(blob.parent_path());
   if (::link(file.c_str(), blob.c_str()) == 0 || has_no_link()) return;
   if (errno != EEXIST) throw_errno(blob.string());
@@ -56,6 +60,16 @@ void share_files(const fs::path& results, const fs::path& folder) {
     if (!fd.valid()) throw_errno(item.path().string());
     share_file(results, item.path(), sha256_of_file(fd.get(), item.path().string()));
   }
+}
+
+void remove_shared(const fs::path& results, const fs::path& file) {
+  const Fd fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd.valid()) throw_errno(file.string());
+  const fs::path blob = blob_of(results, sha256_of_file(fd.get(), file.string()));
+  struct stat status {};
+  if (::unlink(file.c_str()) != 0) throw_errno(file.string());
+  // Whoever makes a link to it at this moment keeps a file of its own.
+  if (::stat(blob.c_str(), &status) == 0 && status.st_nlink == 1) ::unlink(blob.c_str());
 }
 
 bool link_or_copy(const fs::path& file, const fs::path& to) {

@@ -18,6 +18,9 @@ void share_file(const std::filesystem::path& results, const std::filesystem::pat
 // The same for every file below `folder`, but for programs: their mode is a link's too.
 void share_files(const std::filesystem::path& results, const std::filesystem::path& folder);
 
+// Removes `file` and its blob, if no other file has the same content.
+void remove_shared(const std::filesystem::path& results, const std::filesystem::path& file);
+
 // A second name of `file`, or a copy where there can be none; false when there is no `file`.
 bool link_or_copy(const std::filesystem::path& file, const std::filesystem::path& to);
 

@@ -13,6 +13,7 @@
 #include "score/result_json.h"
 #include "sha256.h"
 #include "store/claim.h"
+#include "store/identity.h"
 #include "store/index.h"
 #include "store/judgements.h"
 #include "store/numbered_folders.h"
@@ -35,8 +36,8 @@ class Checker {
   StoreCheck run(const std::function<void()>& tick) {
     const fs::path submissions = results_.path() / "submissions";
     names(results_.path(),
-          {"submissions", "blobs", "challenges", "bars", "invalidations", "playoffs",
-           "rejudgements", "store.json", "index.json", "scores.index"},
+          {"submissions", "blobs", "runs", "tokens", "challenges", "bars", "invalidations",
+           "playoffs", "rejudgements", "store.json", "index.json", "scores.index"},
           false);
     names(submissions, {}, true);
     for (const int number : numbered(submissions)) {
@@ -44,6 +45,8 @@ class Checker {
       ++check_.submissions;
       submission(submissions / std::to_string(number), number);
     }
+    tokens();
+    runs();
     blobs(tick);
     challenges();
     records(kBarRecord, bar_table());
@@ -111,6 +114,9 @@ class Checker {
 
   void files(const fs::path& folder, const std::optional<StoredSubmission>& stored) {
     const fs::path path = folder / "files";
+    if (stored && !stored->identity.keep && !stored->evaluations.empty() && !fs::exists(path)) {
+      return;  // as whoever handed it in asked
+    }
     const std::string advice = "copy the folder from a backup; what was judged stays as it is";
     try {
       const std::string sha256 = read_submission_files(path).sha256;
@@ -184,7 +190,8 @@ class Checker {
       damage(folder / "log.txt", "is missing; result.json has it too",
              cat("touch ", (folder / "log.txt").string()));
     }
-    bundle(folder / "bundle.kjb", *evaluation);
+    const bool kept = !stored || stored->identity.keep;
+    if (kept || fs::exists(folder / "bundle.kjb")) bundle(folder / "bundle.kjb", *evaluation);
   }
 
   void bundle(const fs::path& path, const Evaluation& evaluation) {
@@ -208,6 +215,44 @@ class Checker {
     } catch (const Error& error) {
       damage(path, cat("cannot be read: ", reason(error, path)), advice);
     }
+  }
+
+  void tokens() {
+    names(results_.path() / "tokens", file_names(results_.path() / "tokens"), false);
+    read_tokens(results_.path(), [&](const std::string& problem) {
+      damage(results_.path() / "tokens", cat(problem, "; the token in it is good for nothing"),
+             "copy it from a backup, or remove it and give whoever had it another token");
+    });
+  }
+
+  void runs() {
+    const fs::path folder = results_.path() / "runs";
+    names(folder, file_names(folder), false);
+    for (const std::string& name : file_names(folder)) {
+      const std::string advice =
+          "copy it from a backup, or remove it: then whoever hands in first has the run";
+      try {
+        const Run run = read_run(folder / name);
+        if (folder / name != run_file(results_.path(), run.name)) {
+          damage(folder / name, cat("says it is of ", run.name, ", which would have another name"),
+                 advice);
+        }
+      } catch (const Error& error) {
+        damage(folder / name, cat(reason(error, folder / name), "; nobody can hand in for the run"),
+               advice);
+      }
+    }
+  }
+
+  // Whole files of tokens/ and runs/.
+  static std::vector<std::string> file_names(const fs::path& folder) {
+    std::vector<std::string> found;
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+      if (at->path().extension() == ".json") found.push_back(at->path().filename());
+    }
+    std::sort(found.begin(), found.end());
+    return found;
   }
 
   void blobs(const std::function<void()>& tick) {

@@ -24,7 +24,11 @@ std::optional<struct stat> status_of_file(const fs::path& path) {
   return ::stat(path.c_str(), &status) == 0 ? std::optional(status) : std::nullopt;
 }
 
+}  // namespace
+
 std::optional<FileStamp> stamp_of(const fs::path& path) { return stamp_at(AT_FDCWD, path.c_str()); }
+
+namespace {
 
 IndexedEvaluation read_evaluation(const fs::path& file, int number, const FileStamp& stamp) {
   const Evaluation evaluation = result_from_json(read_file(file), file);

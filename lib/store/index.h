@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@ struct FileStamp {
   std::int64_t modified_ns = 0, inode = 0;
   bool operator==(const FileStamp&) const = default;
 };
+// nullopt: there is no such file or folder.
+std::optional<FileStamp> stamp_of(const std::filesystem::path& path);
 // Of the file `name` in the open folder, or AT_FDCWD; nullopt where there is none.
 std::optional<FileStamp> stamp_at(int folder, const char* name);
 

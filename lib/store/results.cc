@@ -10,6 +10,7 @@
 #include "file_names.h"
 #include "score/result_json.h"
 #include "store/blobs.h"
+#include "store/identity.h"
 #include "store/numbered_folders.h"
 #include "store/random.h"
 #include "store/submission_files.h"
@@ -111,6 +112,12 @@ const FieldTable<SubmissionIdentity>& submission_table() {
       required("sha256", &I::sha256, matching_kind("64 hexadecimal digits", "[0-9a-f]{64}"),
                "of every path and its bytes"),
       required("received", &I::received, line_kind(1, 40), "UTC, RFC 3339"),
+      optional("owner", &I::owner, line_kind(0, 200),
+               "name of the token that it was handed in with; absent where the organizer did"),
+      optional("contact", &I::contact, line_kind(0, 200),
+               "how to reach the author; absent where none was given"),
+      optional("keep", &I::keep, boolean_kind(),
+               "false: the files are removed once judged, and it is not ranked"),
   });
   return table;
 }
@@ -196,33 +203,72 @@ int ResultsDirectory::add(const HandIn& hand_in, const std::vector<SubmissionIde
   identity.sha256 =
       copy_submission(hand_in.from, folder.path() / "files", hand_in.limit_bytes).sha256;
   const auto is_same = [&](const SubmissionIdentity& other) {
-    return other.run == hand_in.run && other.challenge == hand_in.challenge &&
+    if (!hand_in.id.empty()) return other.id == hand_in.id;
+    return other.run == identity.run && other.challenge == hand_in.challenge &&
            other.sha256 == identity.sha256;
   };
+  identity.run = claim_run(path_, hand_in.run, hand_in.owner);
+  // Whoever put it there may not have come to this yet, or have been killed before.
+  const auto already = [&](int number) {
+    sync_directory(submissions);
+    return number;
+  };
   for (const SubmissionIdentity& other : present) {
-    if (is_same(other)) return other.number;
+    if (is_same(other)) return already(other.number);
   }
-  identity.id = random_uuid();
+  identity.id = hand_in.id.empty() ? random_uuid() : hand_in.id;
   identity.challenge = hand_in.challenge;
-  identity.run = hand_in.run;
+  identity.owner = hand_in.owner;
+  identity.contact = hand_in.contact;
+  identity.keep = hand_in.keep;
   identity.name = hand_in.from.filename().string();
   identity.received = utc_now();
-  write_file_atomically(folder.path() / "submission.json", identity_to_json(identity));
+  write_new_file(folder.path() / "submission.json", identity_to_json(identity));
   share_files(path_, folder.path() / "files");
   // Only past what was looked at is there a free number, so two that add the same see each other.
   int number = present.empty() ? 1 : present.back().number + 1;
   for (;; ++number) {
-    const Renamed renamed = rename_new(folder.path(), submissions / std::to_string(number));
-    if (renamed == Renamed::done) return number;
-    if (renamed == Renamed::gone) {
-      throw Error(Fault::host, cat(folder.path().string(), ": was removed while it was written"));
+    const fs::path taken = submissions / std::to_string(number);
+    if (!fs::exists(taken)) {
+      const Renamed renamed = rename_new(folder.path(), taken);
+      if (renamed == Renamed::done) return number;
+      if (renamed == Renamed::gone) {
+        throw Error(Fault::host, cat(folder.path().string(), ": was removed while it was written"));
+      }
+    }
+    const auto known = hand_in.id_of ? hand_in.id_of(number) : std::nullopt;
+    if (known) {
+      if (*known == hand_in.id) return already(number);
+      continue;
     }
     try {
-      if (is_same(submission(number).identity)) return number;
+      if (is_same(submission(number).identity)) return already(number);
     } catch (const Error&) {
       // Damaged, which submissions() reports: the number is taken all the same.
     }
   }
+}
+
+bool has_files_to_remove(const StoredSubmission& submission) {
+  return !submission.identity.keep && !submission.evaluations.empty() &&
+         fs::exists(submission.folder / "files");
+}
+
+void remove_files(const ResultsDirectory& results, const StoredSubmission& submission) {
+  for (const int number : numbered(submission.folder / "evaluations")) {
+    const fs::path bundle =
+        submission.folder / "evaluations" / std::to_string(number) / "bundle.kjb";
+    if (fs::exists(bundle)) remove_shared(results.path(), bundle);
+  }
+  const fs::path files = submission.folder / "files";
+  if (!fs::exists(files)) return;
+  std::vector<fs::path> all;
+  for (const auto& item : fs::recursive_directory_iterator(files)) {
+    if (item.is_regular_file() && !item.is_symlink()) all.push_back(item.path());
+  }
+  for (const fs::path& file : all) remove_shared(results.path(), file);
+  fs::remove_all(files);  // last: until then has_files_to_remove() says so
+  sync_directory(submission.folder);
 }
 
 std::optional<Evaluation> latest_evaluation(const StoredSubmission& submission) {

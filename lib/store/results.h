@@ -18,21 +18,28 @@ namespace kjudge {
 //   submissions/42/submission.json   identity
 //   submissions/42/files/            what was handed in
 //   submissions/42/claims/1/         who judges it, or did: store/claim.h
-//   submissions/42/evaluations/1/    result.json, log.txt, secret.json; bundle.kjb and
-//   kernels.sha256
-//                                    where there is a recording
+//   submissions/42/evaluations/1/    result.json, log.txt, secret.json; where there is a recording
+//                                    bundle.kjb and kernels.sha256
+//   runs/, tokens/                   store/identity.h
 //   blobs/sha256/                    store/blobs.h
 // Each numbered folder appears whole and for good (store/numbered_folders.h), so kill -9 at any
 // point loses nothing that was there, and any number of processes and machines may read and write.
 
+// In place of a challenge's name: whatever challenge a judge has.
+inline constexpr const char* kAllChallenges = "all";
+
 struct SubmissionIdentity {
   int number = 0;
   std::string id;         // UUID
-  std::string challenge;  // its name; empty: of version 1 of the layout, which held only one
+  std::string challenge;  // its name, or kAllChallenges; empty: of version 1 of the layout, which
+                          // held only one
   std::string run;
   std::string name;      // of the file or folder handed in
   std::string sha256;    // of its files, see store/submission_files.h
   std::string received;  // UTC, RFC 3339
+  std::string owner;     // whose token handed it in; empty: the organizer
+  std::string contact;   // how to reach the author; may be empty
+  bool keep = true;      // false: its files go once it is judged, and it is not ranked
   bool operator==(const SubmissionIdentity&) const = default;
 };
 
@@ -74,14 +81,20 @@ class ResultsDirectory {
   StoredSubmission submission(int number) const;
 
   // Puts `from` (see copy_submission, with its faults; names that could not be read back are the
-  // submission's fault too) under the next number. The same run with the
-  // same bytes for the same challenge is there once: then its number is returned and nothing is
-  // written. `present` is what was there a while ago,
-  // ascending by number.
+  // submission's fault too) under the next number, durably. The same id or, without one, the same
+  // run with the same bytes for the same challenge is there once: then its number is returned and
+  // nothing is written. `present` is what was there a while ago, ascending by number; what has a
+  // lower number than its last and is not in it is not looked at. The run is the owner's from then
+  // on. Fault::usage when it is another's.
   struct HandIn {
     std::filesystem::path from;
     std::string run, challenge;
     std::uint64_t limit_bytes = 0;
+    std::string id;  // UUID; empty: a new one
+    std::string owner, contact;
+    bool keep = true;
+    // The id of a submission that is known to be there, so that it is not read; nullopt: not known.
+    std::function<std::optional<std::string>(int number)> id_of;
   };
   int add(const HandIn& hand_in, const std::vector<SubmissionIdentity>& present);
 
@@ -89,6 +102,12 @@ class ResultsDirectory {
   ResultsDirectory() = default;
   std::filesystem::path path_;
 };
+
+// Of a submission that asked for it (SubmissionIdentity::keep): removes what was handed in and
+// recorded, and leaves the verdict. Again does nothing more.
+void remove_files(const ResultsDirectory& results, const StoredSubmission& submission);
+// Whether its files are to go, and are still there: it has a verdict.
+bool has_files_to_remove(const StoredSubmission& submission);
 
 // submission.json.
 const FieldTable<SubmissionIdentity>& submission_table();

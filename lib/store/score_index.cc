@@ -137,6 +137,7 @@ void put_evaluation(File& file, E& evaluation) {
 template <class File, class S>
 void put_submission(File& file, S& submission) {
   file.number(submission.number);
+  file.number(submission.keep);
   put_stamp(file, submission.stamp);
   put_stamp(file, submission.folder);
   for (auto* text : {&submission.run, &submission.received, &submission.notes.label,
@@ -185,6 +186,7 @@ class Part {
       found.stamp = stamp.value_or(FileStamp{});
       found.run = stored.identity.run;
       found.received = stored.identity.received;
+      found.keep = stored.identity.keep;
       found.notes = read_submission_notes(stored.folder / "files");
     }
     evaluations(found, name + "/evaluations");

@@ -32,6 +32,7 @@ struct ScoredSubmission {
   FileStamp stamp;   // of submission.json
   FileStamp folder;  // of evaluations/; zeros: to be looked at again
   std::string run, received;
+  bool keep = true;  // its files; else it is not ranked
   SubmissionNotes notes;
   std::vector<ScoredEvaluation> evaluations;  // ascending; those that can be read
 };

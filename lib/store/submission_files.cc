@@ -145,7 +145,7 @@ SubmissionFiles copy_files(const fs::path& from, const fs::path& to, std::uint64
   return read_files(from, limit_bytes, [&](const FolderEntry& entry, std::string_view bytes) {
     const fs::path target = to / entry.name;
     fs::create_directories(target.parent_path());
-    write_file_atomically(target, bytes, IfExists::fail);
+    write_new_file(target, bytes);
     if (entry.executable && ::chmod(target.c_str(), 0755) != 0) throw_errno(target.string());
   });
 }

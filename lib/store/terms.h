@@ -9,9 +9,9 @@ namespace kjudge {
 // each, and only those of the same terms are ranked in one table.
 struct Terms {
   std::string challenge;
-  int challenge_version = 1;
-  std::string challenge_sha256;
-  std::string arch, device_kind;
+  int challenge_version = 1;      // 0: any
+  std::string challenge_sha256;   // empty: any
+  std::string arch, device_kind;  // arch empty: any device and method
   int method = 0;
   auto operator<=>(const Terms&) const = default;
 };

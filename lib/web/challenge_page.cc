@@ -58,20 +58,17 @@ Html limits_list(const Challenge& challenge) {
 
 std::string challenge_page(const Site& site, const std::vector<Leaderboard>& boards,
                            const std::string& challenge, int version, const std::string& task) {
-  const bool known =
-      site.challenge && site.challenge->name == challenge && site.challenge->version == version;
+  const Challenge* known = site.challenge(challenge, version);
   PageFrame frame;
-  frame.title = known && !site.challenge->title.empty() ? site.challenge->title : challenge;
+  frame.title = known != nullptr && !known->title.empty() ? known->title : challenge;
   frame.address = challenge_address(challenge, version);
   std::vector<Html> contents;
   std::vector<std::pair<std::string, Html>> pairs = {
       {"Challenge", cat(challenge, " version ", version)}};
-  if (known) {
-    if (!site.challenge->author.empty())
-      pairs.emplace_back("Author", person(site.challenge->author));
-    if (!site.challenge->bounty.empty()) pairs.emplace_back("Bounty", site.challenge->bounty);
-    if (site.challenge->target_ns)
-      pairs.emplace_back("Target", duration_text(*site.challenge->target_ns));
+  if (known != nullptr) {
+    if (!known->author.empty()) pairs.emplace_back("Author", person(known->author));
+    if (!known->bounty.empty()) pairs.emplace_back("Bounty", known->bounty);
+    if (known->target_ns) pairs.emplace_back("Target", duration_text(*known->target_ns));
   }
   contents.push_back(facts(std::move(pairs)));
   Html list("ul", {});
@@ -90,10 +87,10 @@ std::string challenge_page(const Site& site, const std::vector<Leaderboard>& boa
   contents.push_back(
       section("Leaderboards",
               {count == 0 ? element("p", {}, "Nothing has been judged yet.") : std::move(list)}));
-  if (known) {
+  if (known != nullptr) {
     if (!task.empty()) contents.push_back(section("Task", task_elements(task)));
-    contents.push_back(section("Shapes", {shapes_table(*site.challenge)}));
-    contents.push_back(section("Limits", {limits_list(*site.challenge)}));
+    contents.push_back(section("Shapes", {shapes_table(*known)}));
+    contents.push_back(section("Limits", {limits_list(*known)}));
   }
   return framed(frame, std::move(contents));
 }

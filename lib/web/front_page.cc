@@ -22,7 +22,7 @@ struct Listed {
 // Name and version of every challenge that there is something of, newest version first.
 std::vector<std::pair<std::string, int>> challenges_in(const Site& site) {
   std::set<std::pair<std::string, int>> found;
-  if (site.challenge) found.emplace(site.challenge->name, site.challenge->version);
+  for (const Challenge& one : site.challenges) found.emplace(one.name, one.version);
   for (const SubmissionSummary& submission : site.submissions) {
     for (const EvaluationSummary& evaluation : submission.evaluations) {
       found.emplace(evaluation.facts.challenge, evaluation.facts.challenge_version);
@@ -108,15 +108,16 @@ Html waiting_table(const Site& site) {
 
 std::string front_page(const Site& site, const std::vector<Leaderboard>& boards) {
   PageFrame frame;
-  frame.title =
-      site.challenge && !site.challenge->title.empty() ? site.challenge->title : "Kernel contest";
+  const Challenge* only = site.challenges.size() == 1 ? &site.challenges.front() : nullptr;
+  frame.title = only != nullptr && !only->title.empty() ? only->title : "Kernel contest";
   frame.address = kFront;
   std::vector<Html> contents;
-  if (site.challenge) {
+  for (const Challenge& one : site.challenges) {
     Html line("p", {});
-    line.add(link(kFront, challenge_address(site.challenge->name, site.challenge->version),
-                  "The challenge"));
-    if (!site.challenge->bounty.empty()) line.add(cat(". Bounty: ", site.challenge->bounty));
+    const std::string& title = one.title.empty() ? one.name : one.title;
+    line.add(link(kFront, challenge_address(one.name, one.version),
+                  only != nullptr ? "The challenge" : title));
+    if (!one.bounty.empty()) line.add(cat(". Bounty: ", one.bounty));
     contents.push_back(std::move(line));
   }
   contents.push_back(section(

@@ -59,9 +59,10 @@ Leaderboard make_leaderboard(const Site& site, const Variant& variant,
   for (const auto& [number, bar] : site.bars) {
     if (is_of(bar, terms, variant.dtype, "")) board.bars.emplace_back(number, bar);
   }
-  if (site.challenge && site.challenge->name == variant.challenge &&
-      site.challenge->sha256 == variant.sha256) {
-    board.target_ns = site.challenge->target_ns;
+  for (const Challenge& one : site.challenges) {
+    if (one.name == variant.challenge && one.sha256 == variant.sha256) {
+      board.target_ns = one.target_ns;
+    }
   }
 
   std::vector<Candidate> candidates;

@@ -9,6 +9,7 @@
 #include "score/result_json.h"
 #include "sha256.h"
 #include "store/index.h"
+#include "store/numbered_folders.h"
 #include "store/standings.h"
 #include "web/site.h"
 
@@ -51,13 +52,9 @@ std::string kernels_of(const fs::path& path) {
 }
 
 // The shapes of an evaluation by the dtype that the challenge gives them, if it has several.
-std::vector<std::pair<std::string, Score>> scores_by_dtype(
-    const Evaluation& evaluation, const std::optional<Challenge>& challenge) {
-  if (!challenge || challenge->name != evaluation.challenge ||
-      challenge->version != evaluation.challenge_version ||
-      challenge->sha256 != evaluation.challenge_sha256) {
-    return {};
-  }
+std::vector<std::pair<std::string, Score>> scores_by_dtype(const Evaluation& evaluation,
+                                                           const Challenge* challenge) {
+  if (challenge == nullptr) return {};
   std::map<std::string, std::string> dtype_of;  // by shape
   for (const Shape& shape : challenge->shapes) dtype_of[shape.name] = shape.dtype;
   std::map<std::string, Evaluation> parts;
@@ -75,6 +72,23 @@ std::vector<std::pair<std::string, Score>> scores_by_dtype(
   return scores;
 }
 
+const Challenge* find_challenge_of(const std::vector<Challenge>& challenges,
+                                   const Evaluation& evaluation) {
+  for (const Challenge& one : challenges) {
+    if (one.name == evaluation.challenge && one.version == evaluation.challenge_version &&
+        one.sha256 == evaluation.challenge_sha256) {
+      return &one;
+    }
+  }
+  return nullptr;
+}
+
+void set_unverified(Score& score) {
+  if (!score.ranked) return;
+  score.ranked = false;
+  score.why_not = "unverified: its files were not to be kept";
+}
+
 Selectable selectable(const StoredSubmission& submission, const Evaluation& facts) {
   return {submission.identity.number,
           submission.identity.run,
@@ -89,12 +103,17 @@ Selectable selectable(const StoredSubmission& submission, const Evaluation& fact
 }
 
 EvaluationSummary summarize(const StoredSubmission& submission, int number,
-                            const std::optional<Challenge>& challenge, const ReportLine& report) {
+                            const std::vector<Challenge>& challenges, const ReportLine& report) {
   EvaluationSummary summary;
   summary.number = number;
   summary.facts = read_evaluation(submission, number);
   summary.score = score(summary.facts);
-  summary.dtype_scores = scores_by_dtype(summary.facts, challenge);
+  summary.dtype_scores =
+      scores_by_dtype(summary.facts, find_challenge_of(challenges, summary.facts));
+  if (!submission.identity.keep) {
+    for (auto& [dtype, score] : summary.dtype_scores) set_unverified(score);
+    set_unverified(summary.score);
+  }
   for (ShapeFacts& shape : summary.facts.shapes) shape.rounds = {};
   summary.facts.log = {};
   try {
@@ -141,44 +160,107 @@ std::vector<Profile> read_profiles(const StoredSubmission& submission, int numbe
   return profiles;
 }
 
-Site read_site(const ResultsDirectory& results, std::optional<Challenge> challenge,
-               const ReportLine& report) {
+const Challenge* Site::challenge(const std::string& name, int version) const {
+  for (const Challenge& one : challenges) {
+    if (one.name == name && one.version == version) return &one;
+  }
+  return nullptr;
+}
+
+const Challenge* Site::challenge(const std::string& name) const {
+  if (name.empty()) return challenges.size() == 1 ? &challenges.front() : nullptr;
+  const Challenge* newest = nullptr;
+  for (const Challenge& one : challenges) {
+    if (one.name == name && (newest == nullptr || one.version > newest->version)) newest = &one;
+  }
+  return newest;
+}
+
+const Challenge* Site::challenge_of(const Evaluation& evaluation) const {
+  return find_challenge_of(challenges, evaluation);
+}
+
+SiteReader::SiteReader(const ResultsDirectory& results, std::vector<Challenge> challenges,
+                       ReportLine report)
+    : results_(results),
+      challenges_(std::move(challenges)),
+      report_(std::move(report)),
+      index_(results, report_) {}
+
+const EvaluationSummary* SiteReader::summary_of(const StoredSubmission& submission,
+                                                const IndexedEvaluation& evaluation) {
+  const EvaluationKey key{submission.identity.number, evaluation.number};
+  // A profile may come later, which changes the folder.
+  const FileStamp folder =
+      stamp_of(evaluation_folder(submission, evaluation.number)).value_or(FileStamp{});
+  const auto known = known_.find(key);
+  if (known != known_.end() && known->second.result == evaluation.stamp &&
+      known->second.folder == folder) {
+    return &known->second.summary;
+  }
+  try {
+    Known read{evaluation.stamp, folder,
+               summarize(submission, evaluation.number, challenges_, report_)};
+    return &known_.insert_or_assign(key, std::move(read)).first->second.summary;
+  } catch (const Error& error) {
+    report_(error.what());
+    return nullptr;
+  }
+}
+
+// A record is a new folder there.
+std::vector<std::optional<FileStamp>> SiteReader::record_stamps() const {
+  std::vector<std::optional<FileStamp>> stamps;
+  for (const char* kind : {kBarRecord, kInvalidationRecord, kPlayOffRecord}) {
+    stamps.push_back(stamp_of(record_folder(results_.path(), kind)));
+  }
+  return stamps;
+}
+
+bool SiteReader::look() { return index_.refresh() != seen_ || record_stamps() != records_; }
+
+Site SiteReader::read() {
+  seen_ = index_.refresh();
+  records_ = record_stamps();
   Site site;
-  site.challenge = std::move(challenge);
-  site.bars = standing(read_records(results, kBarRecord, bar_table(), report));
-  site.play_offs = read_play_offs(results, report);
+  site.challenges = challenges_;
+  site.bars = standing(read_records(results_, kBarRecord, bar_table(), report_));
+  site.play_offs = read_play_offs(results_, report_);
   const auto invalidations =
-      standing(read_records(results, kInvalidationRecord, invalidation_table(), report));
+      standing(read_records(results_, kInvalidationRecord, invalidation_table(), report_));
   int waiting = 0;
-  for (StoredSubmission& stored : results.submissions(report)) {
+  for (const IndexedSubmission& indexed : seen_) {
     SubmissionSummary& submission = site.submissions.emplace_back();
-    submission.stored = std::move(stored);
-    submission.notes = read_submission_notes(submission.stored.folder / "files");
-    submission.published = may_publish(site.challenge, submission.notes) &&
-                           (submission.stored.identity.challenge.empty() ||
-                            submission.stored.identity.challenge == site.challenge->name);
-    for (const int number : submission.stored.evaluations) {
-      try {
-        submission.evaluations.push_back(
-            summarize(submission.stored, number, site.challenge, report));
-        EvaluationSummary& summary = submission.evaluations.back();
-        summary.invalid =
-            invalid_reasons(invalidations, selectable(submission.stored, summary.facts));
-      } catch (const Error& error) {
-        report(error.what());
+    StoredSubmission& stored = submission.stored;
+    stored.identity = indexed.identity;
+    stored.identity.challenge = indexed.challenge;
+    stored.folder = results_.path() / "submissions" / std::to_string(indexed.number);
+    // The index has those that can be read.
+    stored.evaluations = numbered(stored.folder / "evaluations");
+    submission.notes = read_submission_notes(stored.folder / "files");
+    submission.published = may_publish(site.challenge(stored.identity.challenge), submission.notes);
+    for (const IndexedEvaluation& evaluation : indexed.evaluations) {
+      if (const auto* summary = summary_of(stored, evaluation)) {
+        submission.evaluations.push_back(*summary);
+        EvaluationSummary& added = submission.evaluations.back();
+        added.invalid = invalid_reasons(invalidations, selectable(stored, added.facts));
       }
     }
     // As the queue has it: what kjudge failed at is judged again.
-    const bool failed =
-        !submission.evaluations.empty() &&
-        submission.evaluations.back().number == submission.stored.evaluations.back() &&
-        submission.evaluations.back().facts.verdict == Verdict::judge_error;
-    if (submission.stored.evaluations.empty() || failed) {
+    const bool failed = !submission.evaluations.empty() &&
+                        submission.evaluations.back().number == stored.evaluations.back() &&
+                        submission.evaluations.back().facts.verdict == Verdict::judge_error;
+    if (stored.evaluations.empty() || failed) {
       submission.running.emplace();
       submission.running->ahead = waiting++;
     }
   }
   return site;
+}
+
+Site read_site(const ResultsDirectory& results, std::vector<Challenge> challenges,
+               const ReportLine& report) {
+  return SiteReader(results, std::move(challenges), report).read();
 }
 
 }  // namespace kjudge

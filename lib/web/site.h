@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "challenge/challenge.h"
 #include "judge/profile.h"
 #include "score/rank.h"
+#include "store/index.h"
 #include "store/judgements.h"
 #include "store/results.h"
 #include "store/submission_notes.h"
@@ -53,17 +55,48 @@ struct SubmissionSummary {
 };
 
 struct Site {
-  std::optional<Challenge> challenge;
+  std::vector<Challenge> challenges;           // those whose folders are known
   std::vector<SubmissionSummary> submissions;  // ascending by number
   Records<Bar> bars;                           // standing ones
   std::vector<PlayedOff> play_offs;
+  // That of a name in this version, or in this very state; null: its folder is not known.
+  const Challenge* challenge(const std::string& name, int version) const;
+  const Challenge* challenge_of(const Evaluation& evaluation) const;
+  // The newest version of a name, or with an empty one the only challenge; null: not known.
+  const Challenge* challenge(const std::string& name) const;
 };
 
 using ReportLine = std::function<void(const std::string&)>;
 
-// All that is read from a results directory is read here. What cannot be read is left out, with a
-// line to `report`.
-Site read_site(const ResultsDirectory& results, std::optional<Challenge> challenge,
+// Reads a site from a results directory, as often as one asks: what has not changed since is not
+// read again. What cannot be read is left out, with a line to `report`.
+class SiteReader {
+ public:
+  SiteReader(const ResultsDirectory& results, std::vector<Challenge> challenges, ReportLine report);
+  // Whether read() would find anything that it did not the last time, but for profiles.
+  bool look();
+  Site read();
+  // What the last read() was made from.
+  const std::vector<IndexedSubmission>& indexed() const { return seen_; }
+
+ private:
+  struct Known {
+    FileStamp result, folder;
+    EvaluationSummary summary;
+  };
+  std::vector<std::optional<FileStamp>> record_stamps() const;
+  const EvaluationSummary* summary_of(const StoredSubmission& submission,
+                                      const IndexedEvaluation& evaluation);
+
+  const ResultsDirectory& results_;
+  std::vector<Challenge> challenges_;
+  ReportLine report_;
+  StoreIndex index_;
+  std::vector<IndexedSubmission> seen_;
+  std::vector<std::optional<FileStamp>> records_;  // of the folders of records that seen_ goes with
+  std::map<EvaluationKey, Known> known_;
+};
+Site read_site(const ResultsDirectory& results, std::vector<Challenge> challenges,
                const ReportLine& report);
 // Faults as result_from_json.
 Evaluation read_evaluation(const StoredSubmission& submission, int number);

@@ -111,6 +111,13 @@ class Manual(_kjudge.Case):
                     runs_code = arguments[0] in ("judge", "playoff") or "--judge" in arguments
                     if runs_code and self.sandbox_missing():
                         arguments.append("--unsafe")
+                    if arguments[0] == "serve":  # until it is told to end
+                        server = self.start(*arguments, "--listen", "127.0.0.1:0")
+                        server.stdout.readline()
+                        server.terminate()
+                        _, err = server.communicate(timeout=60)
+                        self.assertEqual(server.returncode, 0, err)
+                        continue
                     allowed = {"profile": [5], "doctor": [0, 5]}.get(arguments[0], [0])
                     _, err = self.run_kjudge(*arguments, status=None)
                     self.assertIn(self.status, allowed, err)

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <iostream>
+
+#include "error.h"
+#include "judge/report.h"
+#include "options.h"
+#include "store/identity.h"
+#include "store/results.h"
+
+namespace kjudge {
+namespace {
+
+struct TokenOptions {
+  bool json = false;
+  std::string results, action, name;
+};
+
+Json added_json(const std::string& name, const std::string& token) {
+  return Json{Json::Object{{"format", Json{std::string("kjudge-added-token/1")}},
+                           {"name", Json{name}},
+                           {"token", Json{token}}}};
+}
+
+int list_tokens(const TokenOptions& options) {
+  const auto tokens = read_tokens(ResultsDirectory(options.results).path(), [](const auto& line) {
+    std::cerr << "kjudge: " << printable(line) << "\n";
+  });
+  Json::List list;
+  std::vector<std::vector<std::string>> rows = {{"name", "added", "revoked"}};
+  for (const Token& token : tokens) {
+    Json::Object object = {{"name", Json{token.name}}, {"added", Json{token.added}}};
+    if (!token.revoked.empty()) object.push_back({"revoked", Json{token.revoked}});
+    list.push_back(Json{std::move(object)});
+    rows.push_back({printable(token.name), token.added, token.revoked});
+  }
+  if (options.json) {
+    std::cout << print_json(Json{Json::Object{{"format", Json{std::string("kjudge-tokens/1")}},
+                                              {"tokens", Json{std::move(list)}}}});
+  } else if (tokens.empty()) {
+    std::cerr << "kjudge: " << options.results << ": nobody has a token\n";
+  } else {
+    std::cout << aligned(rows);
+  }
+  return exit_done;
+}
+
+int token_command(const TokenOptions& options) {
+  if (options.action == "list") {
+    if (!options.name.empty()) throw Error(Fault::usage, "token list takes no name");
+    return list_tokens(options);
+  }
+  if (options.name.empty()) {
+    throw Error(Fault::usage, cat("token ", options.action, ": say the name of whoever has it"));
+  }
+  if (options.action == "revoke") {
+    revoke_token(ResultsDirectory(options.results).path(), options.name);
+    std::cerr << "kjudge: the token of " << printable(options.name)
+              << " is revoked; its runs stay its own\n";
+    return exit_done;
+  }
+  const std::string token =
+      issue_token(ResultsDirectory::make(options.results).path(), options.name);
+  if (options.json) {
+    std::cout << print_json(added_json(options.name, token));
+  } else {
+    std::cout << token << "\n";
+  }
+  std::cerr << "kjudge: this is shown once; who gets it says: export KERNELS_TOKEN=...\n";
+  return exit_done;
+}
+
+}  // namespace
+
+void add_token(CLI::App& app, int& status) {
+  CLI::App* command = nullptr;
+  const auto options = add_command<TokenOptions>(
+      app, "token", "Give people tokens to hand in with, and take them back", command);
+  command
+      ->add_option("action", options->action,
+                   "Print a new token for a name; list the names; make a name's token good for "
+                   "nothing")
+      ->required()
+      ->check(CLI::IsMember({"add", "list", "revoke"}));
+  command->add_option("name", options->name, "Whose token")->type_name("NAME");
+  command
+      ->add_option("--results", options->results,
+                   "Results directory that the tokens are for; made if need be")
+      ->type_name("FOLDER")
+      ->required()
+      ->envname("KJUDGE_RESULTS");
+  command->callback([=, &status] { status = token_command(*options); });
+}
+
+}  // namespace kjudge

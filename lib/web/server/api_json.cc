@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "web/server/api_json.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "error.h"
+#include "score/result_json.h"
+#include "store/claim.h"
+
+namespace kjudge {
+namespace {
+
+Json text(const std::string& value) { return Json{value}; }
+Json whole(std::int64_t value) { return Json{value}; }
+
+std::string page_url(const std::string& url, const std::string& address) {
+  return cat(url, "/", address);
+}
+
+// The run's place on the board of the whole challenge.
+void add_rank(Json::Object& answer, const ContestView& view, const Evaluation& facts,
+              const std::string& run) {
+  for (const Leaderboard& board : view.pages.boards()) {
+    const Variant& variant = board.variant;
+    if (variant.challenge != facts.challenge || variant.version != facts.challenge_version ||
+        variant.sha256 != facts.challenge_sha256 || variant.arch != facts.arch ||
+        variant.method != facts.method || !variant.dtype.empty()) {
+      continue;
+    }
+    for (const LeaderboardRow& row : board.rows) {
+      if (row.ranked.entry.run != run) continue;
+      answer.push_back({"rank", whole(row.ranked.rank)});
+      answer.push_back({"of", whole(static_cast<std::int64_t>(board.rows.size()))});
+    }
+  }
+}
+
+Json evaluation_answer(const ContestView& view, const SubmissionSummary& submission,
+                       const EvaluationSummary& evaluation, const std::string& url) {
+  const Evaluation& facts = evaluation.facts;
+  const int number = submission.stored.identity.number;
+  Json::Object answer = {
+      {"number", whole(evaluation.number)},
+      {"url", text(page_url(url, evaluation_address(number, evaluation.number)))},
+      {"challenge", text(facts.challenge)},
+      {"challenge_version", whole(facts.challenge_version)}};
+  if (facts.arch.starts_with("sm_")) {
+    answer.push_back({"gpu", text(device_kind(facts.arch, facts.device))});
+  }
+  if (const Challenge* challenge = view.site.challenge_of(facts)) {
+    std::set<std::string> dtypes;
+    for (const Shape& shape : challenge->shapes) {
+      if (shape.timed) dtypes.insert(shape.dtype);
+    }
+    if (dtypes.size() == 1) answer.push_back({"dtype", text(*dtypes.begin())});
+  }
+  answer.push_back({"verdict", text(std::string(name(facts.verdict)))});
+  answer.push_back({"message", text(facts.message)});
+  Json::List shapes;
+  for (const ShapeFacts& shape : facts.shapes) {
+    shapes.push_back(Json{Json::Object{{"name", text(shape.name)},
+                                       {"verdict", text(std::string(name(shape.verdict)))},
+                                       {"message", text(shape.message)}}});
+  }
+  answer.push_back({"shapes", Json{std::move(shapes)}});
+  answer.push_back({"score", score_to_json(evaluation.score)});
+  if (evaluation.score.ranked) add_rank(answer, view, facts, submission.stored.identity.run);
+  return Json{std::move(answer)};
+}
+
+// Of each challenge and kind of device the newest.
+std::vector<const EvaluationSummary*> newest_evaluations(const SubmissionSummary& submission) {
+  std::map<std::pair<std::string, std::string>, const EvaluationSummary*> newest;
+  for (const EvaluationSummary& one : submission.evaluations) {
+    const Evaluation& facts = one.facts;
+    newest[{facts.challenge, device_kind(facts.arch, facts.device)}] = &one;
+  }
+  std::vector<const EvaluationSummary*> found;
+  for (const auto& [of, one] : newest) found.push_back(one);
+  return found;
+}
+
+bool has_all(const SubmissionSummary& submission, const std::vector<std::string>& wanted) {
+  if (submission.evaluations.empty()) return false;
+  return std::all_of(wanted.begin(), wanted.end(), [&](const std::string& challenge) {
+    return std::any_of(
+        submission.evaluations.begin(), submission.evaluations.end(),
+        [&](const EvaluationSummary& one) { return one.facts.challenge == challenge; });
+  });
+}
+
+}  // namespace
+
+Json submission_answer(const ContestView& view, const StoredSubmission& submission,
+                       const std::vector<std::string>& wanted, const std::string& url) {
+  const SubmissionIdentity& identity = submission.identity;
+  const SubmissionSummary* seen = view.find(identity.number);
+  const std::size_t evaluations = submission.evaluations.size();
+  const bool behind = seen == nullptr || seen->stored.evaluations.size() < evaluations;
+  // One that cannot be read gets no second verdict; its page says so.
+  const bool damaged = !behind && seen->evaluations.size() < evaluations;
+  const bool done = !behind && (damaged || has_all(*seen, wanted));
+  const bool judging = !done && (open_claim(submission.folder) || (behind && evaluations > 0));
+
+  const int newest = submission.evaluations.empty() ? 1 : submission.evaluations.back();
+  Json::Object answer = {{"number", whole(identity.number)},
+                         {"id", text(identity.id)},
+                         {"run", text(identity.run)},
+                         {"challenge", text(identity.challenge)},
+                         {"file", text(identity.name)},
+                         {"sha256", text(identity.sha256)},
+                         {"received", text(identity.received)},
+                         {"url", text(page_url(url, evaluation_address(identity.number, newest)))},
+                         {"state", text(done      ? "done"
+                                        : judging ? "judging"
+                                                  : "waiting")}};
+  if (!done) {
+    const auto position = view.positions.find(identity.number);
+    const bool known = !judging && position != view.positions.end();
+    if (known) answer.push_back({"position", whole(position->second)});
+    answer.push_back({"poll_s", whole(known && position->second > 5 ? 5 : 1)});
+    return Json{std::move(answer)};
+  }
+  Json::List list;
+  for (const EvaluationSummary* one : newest_evaluations(*seen)) {
+    list.push_back(evaluation_answer(view, *seen, *one, url));
+  }
+  answer.push_back({"evaluations", Json{std::move(list)}});
+  return Json{std::move(answer)};
+}
+
+Json leaderboard_answer(const ContestView& view, const std::string& challenge,
+                        const std::string& url) {
+  Json::List boards;
+  for (const Leaderboard& board : view.pages.boards()) {
+    const Variant& variant = board.variant;
+    if (variant.challenge != challenge) continue;
+    Json::Object answer = {{"version", whole(variant.version)},
+                           {"challenge_sha256", text(variant.sha256)},
+                           {"arch", text(variant.arch)},
+                           {"method", whole(variant.method)},
+                           {"url", text(page_url(url, board.address))}};
+    if (!variant.dtype.empty()) answer.push_back({"dtype", text(variant.dtype)});
+    const auto row_answer = [&](const LeaderboardRow& row) {
+      return Json::Object{
+          {"run", text(row.submission->stored.identity.run)},
+          {"submission", whole(row.key.submission)},
+          {"evaluation", whole(row.key.evaluation)},
+          {"url", text(page_url(url, evaluation_address(row.key.submission, row.key.evaluation)))}};
+    };
+    Json::List rows, unranked;
+    for (const LeaderboardRow& row : board.rows) {
+      Json::Object one = row_answer(row);
+      const Score& score = row.ranked.entry.score;
+      one.push_back({"rank", whole(row.ranked.rank)});
+      one.push_back({"tie_group", whole(row.ranked.tie_group)});
+      one.push_back({"speedup", Json{score.speedup}});
+      one.push_back({"interval", Json{Json::Object{{"low", Json{score.interval.low}},
+                                                   {"high", Json{score.interval.high}}}}});
+      rows.push_back(Json{std::move(one)});
+    }
+    for (const LeaderboardRow& row : board.others) {
+      Json::Object one = row_answer(row);
+      one.push_back({"verdict", text(std::string(name(row.evaluation->facts.verdict)))});
+      unranked.push_back(Json{std::move(one)});
+    }
+    answer.push_back({"rows", Json{std::move(rows)}});
+    answer.push_back({"unranked", Json{std::move(unranked)}});
+    boards.push_back(Json{std::move(answer)});
+  }
+  return Json{Json::Object{{"challenge", text(challenge)}, {"boards", Json{std::move(boards)}}}};
+}
+
+Json::Object challenge_answer(const Challenge& challenge, const std::string& url) {
+  Json::List shapes;
+  for (const Shape& shape : challenge.shapes) {
+    shapes.push_back(Json{Json::Object{{"name", text(shape.name)},
+                                       {"timed", Json{shape.timed}},
+                                       {"arch", text(shape.arch)},
+                                       {"dtype", text(shape.dtype)}}});
+  }
+  Json::Object answer = {
+      {"name", text(challenge.name)},
+      {"version", whole(challenge.version)},
+      {"title", text(challenge.title)},
+      {"sha256", text(challenge.sha256)},
+      {"submission_bytes", whole(static_cast<std::int64_t>(challenge.limits.submission_bytes))},
+      {"url", text(page_url(url, challenge_address(challenge.name, challenge.version)))},
+      {"shapes", Json{std::move(shapes)}}};
+  if (!challenge.bounty.empty()) answer.push_back({"bounty", text(challenge.bounty)});
+  return answer;
+}
+
+}  // namespace kjudge

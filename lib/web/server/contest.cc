@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "web/server/contest.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "judge/backlog.h"
+#include "store/claim.h"
+#include "store/identity.h"
+#include "store/numbered_folders.h"
+
+namespace kjudge {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kPause = std::chrono::milliseconds(1000);      // between two looks
+constexpr auto kShortPause = std::chrono::milliseconds(200);  // when something was handed in
+constexpr auto kAnyway = std::chrono::seconds(60);  // profiles that come later change no index
+
+// As the judges of each challenge will take them.
+std::map<int, int> positions_in(const Site& site, const std::vector<IndexedSubmission>& indexed) {
+  std::set<std::string> challenges;
+  for (const Challenge& one : site.challenges) challenges.insert(one.name);
+  for (const IndexedSubmission& one : indexed) {
+    if (one.challenge != kAllChallenges) challenges.insert(one.challenge);
+  }
+  std::map<int, int> positions;
+  for (const std::string& challenge : challenges) {
+    const Backlog waiting =
+        backlog(indexed, {challenge, 0, "", "", "", 0}, [](int) { return false; });
+    int position = 0;
+    for (const Waiting& one : waiting.waiting) {
+      const auto at = std::lower_bound(
+          site.submissions.begin(), site.submissions.end(), one.submission->number,
+          [](const auto& a, int number) { return a.stored.identity.number < number; });
+      if (open_claim(at->stored.folder)) continue;
+      positions.try_emplace(one.submission->number, ++position);
+    }
+  }
+  return positions;
+}
+
+}  // namespace
+
+ContestView::ContestView(Site&& read, const std::vector<IndexedSubmission>& indexed,
+                         const ReportLine& report)
+    : site(std::move(read)), pages(site, report), positions(positions_in(site, indexed)) {}
+
+const SubmissionSummary* ContestView::find(int number) const {
+  const auto at = std::lower_bound(
+      site.submissions.begin(), site.submissions.end(), number,
+      [](const SubmissionSummary& a, int wanted) { return a.stored.identity.number < wanted; });
+  return at != site.submissions.end() && at->stored.identity.number == number ? &*at : nullptr;
+}
+
+Contest::Contest(const ResultsDirectory& results, std::vector<Challenge> challenges,
+                 ReportLine report)
+    : results_(results), report_(report), reader_(results, std::move(challenges), report) {
+  read();
+  // What folders and versions without tokens brought stays the organizer's.
+  std::set<std::string> claimed;
+  for (const IndexedSubmission& one : reader_.indexed()) {
+    if (one.identity.owner.empty() && claimed.insert(one.identity.run).second) {
+      claim_run(results.path(), one.identity.run, "");
+    }
+  }
+  thread_ = std::thread([this] { run(); });
+}
+
+Contest::~Contest() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+std::shared_ptr<const ContestView> Contest::view() const {
+  const std::lock_guard lock(mutex_);
+  return view_;
+}
+
+void Contest::wake() {
+  {
+    const std::lock_guard lock(mutex_);
+    awake_ = true;
+  }
+  changed_.notify_all();
+}
+
+std::optional<int> Contest::find_id(const std::string& id) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = numbers_.find(id);
+  return at != numbers_.end() ? std::optional(at->second) : std::nullopt;
+}
+
+std::optional<std::string> Contest::id_of(int number) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = ids_.find(number);
+  return at != ids_.end() ? std::optional(at->second) : std::nullopt;
+}
+
+void Contest::note(int number, const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  ids_[number] = id;
+  numbers_.try_emplace(id, number);
+  while (ids_.contains(known_up_to_ + 1)) ++known_up_to_;
+}
+
+int Contest::known_up_to() const {
+  const std::lock_guard lock(mutex_);
+  return known_up_to_;
+}
+
+void Contest::read() {
+  const fs::path submissions = results_.path() / "submissions";
+  const std::vector<int> there = numbered(submissions);
+  Site site = reader_.read();
+  auto view = std::make_shared<const ContestView>(std::move(site), reader_.indexed(), report_);
+  for (const IndexedSubmission& one : reader_.indexed()) {
+    if (!id_of(one.number)) note(one.number, one.identity.id);
+  }
+  // What was there before and cannot be read is damaged: its number is taken, its id lost.
+  for (const int number : there) {
+    if (!id_of(number)) note(number, "");
+  }
+  const std::lock_guard lock(mutex_);
+  view_ = std::move(view);
+}
+
+void Contest::run() {
+  Clock::duration took{};
+  auto last_read = Clock::now();
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      // A large directory takes no more than a fifth of a core.
+      const auto begin = Clock::now();
+      const auto pause = std::max<Clock::duration>(kPause, 4 * took);
+      const auto least = std::max<Clock::duration>(kShortPause, 4 * took);
+      changed_.wait_until(lock, begin + pause, [&] { return awake_ || ending_; });
+      changed_.wait_until(lock, begin + least, [&] { return ending_; });
+      if (ending_) return;
+      awake_ = false;
+    }
+    const auto begin = Clock::now();
+    try {
+      if (reader_.look() || begin - last_read > kAnyway) {
+        read();
+        last_read = begin;
+      }
+    } catch (const std::exception& error) {
+      report_(error.what());
+    }
+    took = Clock::now() - begin;
+  }
+}
+
+}  // namespace kjudge
