@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "json.h"
-#include "web/server/contest.h"
+#include "web/server/contest_watch.h"
 
 namespace kjudge {
 

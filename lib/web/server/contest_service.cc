@@ -182,7 +182,7 @@ class ContestService::Upload : public HttpBody {
     hand_in.owner = owner_;
     hand_in.contact = request.contact;
     hand_in.keep = request.keep;
-    Contest& contest = service_.contest_;
+    ContestWatch& contest = service_.contest_;
     hand_in.id_of = [&](int number) { return contest.id_of(number); };
     SubmissionIdentity last;
     last.number = contest.known_up_to();

@@ -12,7 +12,7 @@
 
 #include "store/identity.h"
 #include "store/index.h"
-#include "web/server/contest.h"
+#include "web/server/contest_watch.h"
 #include "web/server/http.h"
 #include "web/server/rate_limit.h"
 #include "web/server/upload.h"
@@ -65,7 +65,7 @@ class ContestService : public HttpService {
   std::uint64_t submission_limit_ = 0, limit_bytes_ = 0;
   TokenOwners owners_;
   RateLimit uploads_, requests_;
-  Contest contest_;
+  ContestWatch contest_;
   std::mutex packages_mutex_;
   std::map<std::string, Package> packages_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "web/server/contest.h"
+#include "web/server/contest_watch.h"
 
 #include <algorithm>
 #include <chrono>
@@ -56,8 +56,8 @@ const SubmissionSummary* ContestView::find(int number) const {
   return at != site.submissions.end() && at->stored.identity.number == number ? &*at : nullptr;
 }
 
-Contest::Contest(const ResultsDirectory& results, std::vector<Challenge> challenges,
-                 ReportLine report)
+ContestWatch::ContestWatch(const ResultsDirectory& results, std::vector<Challenge> challenges,
+                           ReportLine report)
     : results_(results), report_(report), reader_(results, std::move(challenges), report) {
   read();
   // What folders and versions without tokens brought stays the organizer's.
@@ -70,7 +70,7 @@ Contest::Contest(const ResultsDirectory& results, std::vector<Challenge> challen
   thread_ = std::thread([this] { run(); });
 }
 
-Contest::~Contest() {
+ContestWatch::~ContestWatch() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
@@ -79,12 +79,12 @@ Contest::~Contest() {
   thread_.join();
 }
 
-std::shared_ptr<const ContestView> Contest::view() const {
+std::shared_ptr<const ContestView> ContestWatch::view() const {
   const std::lock_guard lock(mutex_);
   return view_;
 }
 
-void Contest::wake() {
+void ContestWatch::wake() {
   {
     const std::lock_guard lock(mutex_);
     awake_ = true;
@@ -92,31 +92,31 @@ void Contest::wake() {
   changed_.notify_all();
 }
 
-std::optional<int> Contest::find_id(const std::string& id) const {
+std::optional<int> ContestWatch::find_id(const std::string& id) const {
   const std::lock_guard lock(mutex_);
   const auto at = numbers_.find(id);
   return at != numbers_.end() ? std::optional(at->second) : std::nullopt;
 }
 
-std::optional<std::string> Contest::id_of(int number) const {
+std::optional<std::string> ContestWatch::id_of(int number) const {
   const std::lock_guard lock(mutex_);
   const auto at = ids_.find(number);
   return at != ids_.end() ? std::optional(at->second) : std::nullopt;
 }
 
-void Contest::note(int number, const std::string& id) {
+void ContestWatch::note(int number, const std::string& id) {
   const std::lock_guard lock(mutex_);
   ids_[number] = id;
   numbers_.try_emplace(id, number);
   while (ids_.contains(known_up_to_ + 1)) ++known_up_to_;
 }
 
-int Contest::known_up_to() const {
+int ContestWatch::known_up_to() const {
   const std::lock_guard lock(mutex_);
   return known_up_to_;
 }
 
-void Contest::read() {
+void ContestWatch::read() {
   const fs::path submissions = results_.path() / "submissions";
   const std::vector<int> there = numbered(submissions);
   Site site = reader_.read();
@@ -132,7 +132,7 @@ void Contest::read() {
   view_ = std::move(view);
 }
 
-void Contest::run() {
+void ContestWatch::run() {
   Clock::duration took{};
   auto last_read = Clock::now();
   for (;;) {

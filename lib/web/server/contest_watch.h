@@ -28,13 +28,14 @@ struct ContestView {
 
 // Reads a results directory again and again in a thread of its own, and remembers which ids are
 // there, so that a request that is repeated is known. Any thread may ask.
-class Contest {
+class ContestWatch {
  public:
   // Reads it the first time, and gives runs that have no owner to the organizer.
-  Contest(const ResultsDirectory& results, std::vector<Challenge> challenges, ReportLine report);
-  ~Contest();
-  Contest(const Contest&) = delete;
-  Contest& operator=(const Contest&) = delete;
+  ContestWatch(const ResultsDirectory& results, std::vector<Challenge> challenges,
+               ReportLine report);
+  ~ContestWatch();
+  ContestWatch(const ContestWatch&) = delete;
+  ContestWatch& operator=(const ContestWatch&) = delete;
 
   std::shared_ptr<const ContestView> view() const;
   // Something was added: look soon.
