@@ -196,14 +196,13 @@ class Exporter {
 
  private:
   // With the line about the challenge, when it is the first of it.
-  const Challenge* challenge_of(const Terms& terms) {
+  const std::optional<Challenge>& challenge_of(const Terms& terms) {
     const auto [at, is_new] = challenges_.try_emplace(terms);
-    const auto known = [&] { return at->second ? &*at->second : nullptr; };
-    if (!is_new) return known();
+    if (!is_new) return at->second;
     at->second = kept_challenge(results_, terms);
     const auto& challenge = at->second;
     if (!challenge || !told_.emplace(terms.challenge, terms.challenge_version).second)
-      return known();
+      return challenge;
     ExportLine line;
     line.kind = ExportKind::challenge;
     line.name = challenge->name;
@@ -212,7 +211,7 @@ class Exporter {
     line.challenge = read_document(challenge->folder / "challenge.json");
     line.task = read_file(challenge->folder / "TASK.md", 1u << 20);
     out_.put(line);
-    return known();
+    return challenge;
   }
 
   void submission(const ScoredSubmission& submission) {

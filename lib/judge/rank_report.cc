@@ -33,7 +33,7 @@ About about(const Entry& entry, const VariantStandings& standings, const ScoreIn
   const ScoredSubmission* submission = index.find(std::stoi(entry.submission));
   if (submission == nullptr) return about;
   about.label = submission->notes.label;
-  if (may_publish(standings.challenge ? &*standings.challenge : nullptr, submission->notes)) {
+  if (may_publish(standings.challenge, submission->notes)) {
     about.license = submission->notes.license;
     about.code = cat("submissions/", entry.submission, "/files");
   }

@@ -24,12 +24,6 @@ std::optional<struct stat> status_of_file(const fs::path& path) {
   return ::stat(path.c_str(), &status) == 0 ? std::optional(status) : std::nullopt;
 }
 
-}  // namespace
-
-std::optional<FileStamp> stamp_of(const fs::path& path) { return stamp_at(AT_FDCWD, path.c_str()); }
-
-namespace {
-
 IndexedEvaluation read_evaluation(const fs::path& file, int number, const FileStamp& stamp) {
   const Evaluation evaluation = result_from_json(read_file(file), file);
   IndexedEvaluation indexed;
@@ -125,6 +119,8 @@ void name_challenges(std::vector<IndexedSubmission>& submissions) {
 }
 
 }  // namespace
+
+std::optional<FileStamp> stamp_of(const fs::path& path) { return stamp_at(AT_FDCWD, path.c_str()); }
 
 std::optional<FileStamp> stamp_at(int folder, const char* name) {
   struct stat status {};

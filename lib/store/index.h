@@ -17,10 +17,9 @@ struct FileStamp {
   std::int64_t modified_ns = 0, inode = 0;
   bool operator==(const FileStamp&) const = default;
 };
-// nullopt: there is no such file or folder.
-std::optional<FileStamp> stamp_of(const std::filesystem::path& path);
 // Of the file `name` in the open folder, or AT_FDCWD; nullopt where there is none.
 std::optional<FileStamp> stamp_at(int folder, const char* name);
+std::optional<FileStamp> stamp_of(const std::filesystem::path& path);
 
 // What a queue must know of an evaluation.
 struct IndexedEvaluation {

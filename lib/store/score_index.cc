@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic = "kjudge-scores/1\n";
+constexpr std::string_view kMagic = "kjudge-scores/2\n";
 constexpr std::size_t kMostIndexBytes = std::size_t{1} << 31;
 // Of terms that only one thread knows yet.
 constexpr std::uint32_t kLocal = std::uint32_t{1} << 31;
@@ -137,13 +137,13 @@ void put_evaluation(File& file, E& evaluation) {
 template <class File, class S>
 void put_submission(File& file, S& submission) {
   file.number(submission.number);
-  file.number(submission.keep);
   put_stamp(file, submission.stamp);
   put_stamp(file, submission.folder);
   for (auto* text : {&submission.run, &submission.received, &submission.notes.label,
                      &submission.notes.license}) {
     file.text(*text);
   }
+  file.number(submission.kept);
   file.list(submission.evaluations, [&](auto& one) { put_evaluation(file, one); });
 }
 
@@ -186,8 +186,8 @@ class Part {
       found.stamp = stamp.value_or(FileStamp{});
       found.run = stored.identity.run;
       found.received = stored.identity.received;
-      found.keep = stored.identity.keep;
       found.notes = read_submission_notes(stored.folder / "files");
+      found.kept = stored.identity.keep;
     }
     evaluations(found, name + "/evaluations");
     submissions.push_back(std::move(found));
@@ -222,6 +222,7 @@ class Part {
       try {
         submission.evaluations.push_back(
             evaluation(results_.path() / "submissions" / file, number, of_file));
+        if (!submission.kept) submission.evaluations.back().ranked = false;
       } catch (const Error& error) {
         told.emplace_back(error.what());
         submission.folder = {};  // said each time, until it is mended

@@ -32,8 +32,8 @@ struct ScoredSubmission {
   FileStamp stamp;   // of submission.json
   FileStamp folder;  // of evaluations/; zeros: to be looked at again
   std::string run, received;
-  bool keep = true;  // its files; else it is not ranked
   SubmissionNotes notes;
+  bool kept = true;                           // else its evaluations are not ranked
   std::vector<ScoredEvaluation> evaluations;  // ascending; those that can be read
 };
 

@@ -146,9 +146,8 @@ std::optional<VariantStandings> make_standings(const StandingsSource& source,
       Candidate& candidate = candidates.emplace_back();
       candidate = {submission.number, one.number,       submission.run, one.id,
                    one.ranked,        !reasons.empty(), one.speedup};
-      candidate.ranked = candidate.ranked && submission.keep;
       evaluations.push_back(&one);
-      if (found.shapes.empty() || !candidate.ranked) continue;
+      if (found.shapes.empty() || !one.ranked) continue;
       const Score part = score_over(index, one, found.shapes);
       candidate.ranked = part.ranked;
       candidate.speedup = part.speedup;
@@ -204,8 +203,8 @@ std::vector<HistoryEntry> history_of(const StandingsSource& source,
   return history;
 }
 
-bool may_publish(const Challenge* challenge, const SubmissionNotes& notes) {
-  if (challenge == nullptr) return false;
+bool may_publish(const std::optional<Challenge>& challenge, const SubmissionNotes& notes) {
+  if (!challenge) return false;
   switch (challenge->publish) {
     case PublishCode::never:
       return false;

@@ -61,6 +61,6 @@ std::vector<HistoryEntry> history_of(const StandingsSource& source,
                                      const VariantStandings& standings, const std::string& run);
 
 // Whether the code of a submission may be shown, by the challenge and the submission.
-bool may_publish(const Challenge* challenge, const SubmissionNotes& notes);  // null: not known
+bool may_publish(const std::optional<Challenge>& challenge, const SubmissionNotes& notes);
 
 }  // namespace kjudge

@@ -9,9 +9,9 @@ namespace kjudge {
 // each, and only those of the same terms are ranked in one table.
 struct Terms {
   std::string challenge;
-  int challenge_version = 1;      // 0: any
-  std::string challenge_sha256;   // empty: any
-  std::string arch, device_kind;  // arch empty: any device and method
+  int challenge_version = 1;      // where one asks for some: 0 is any
+  std::string challenge_sha256;   // then too: empty is any
+  std::string arch, device_kind;  // without an arch: any device and method
   int method = 0;
   auto operator<=>(const Terms&) const = default;
 };

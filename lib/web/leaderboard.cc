@@ -59,10 +59,9 @@ Leaderboard make_leaderboard(const Site& site, const Variant& variant,
   for (const auto& [number, bar] : site.bars) {
     if (is_of(bar, terms, variant.dtype, "")) board.bars.emplace_back(number, bar);
   }
-  for (const Challenge& one : site.challenges) {
-    if (one.name == variant.challenge && one.sha256 == variant.sha256) {
-      board.target_ns = one.target_ns;
-    }
+  const Challenge* challenge = site.challenge(variant.challenge, variant.version);
+  if (challenge != nullptr && challenge->sha256 == variant.sha256) {
+    board.target_ns = challenge->target_ns;
   }
 
   std::vector<Candidate> candidates;

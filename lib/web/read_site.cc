@@ -72,23 +72,6 @@ std::vector<std::pair<std::string, Score>> scores_by_dtype(const Evaluation& eva
   return scores;
 }
 
-const Challenge* find_challenge_of(const std::vector<Challenge>& challenges,
-                                   const Evaluation& evaluation) {
-  for (const Challenge& one : challenges) {
-    if (one.name == evaluation.challenge && one.version == evaluation.challenge_version &&
-        one.sha256 == evaluation.challenge_sha256) {
-      return &one;
-    }
-  }
-  return nullptr;
-}
-
-void set_unverified(Score& score) {
-  if (!score.ranked) return;
-  score.ranked = false;
-  score.why_not = "unverified: its files were not to be kept";
-}
-
 Selectable selectable(const StoredSubmission& submission, const Evaluation& facts) {
   return {submission.identity.number,
           submission.identity.run,
@@ -100,6 +83,39 @@ Selectable selectable(const StoredSubmission& submission, const Evaluation& fact
           facts.arch,
           facts.started,
           device_kind(facts.arch, facts.device)};
+}
+
+const Challenge* find_challenge_of(const std::vector<Challenge>& challenges,
+                                   const Evaluation& evaluation) {
+  for (const Challenge& one : challenges) {
+    if (one.name == evaluation.challenge && one.version == evaluation.challenge_version &&
+        one.sha256 == evaluation.challenge_sha256) {
+      return &one;
+    }
+  }
+  return nullptr;
+}
+
+// By every challenge that it is for.
+bool is_published(const std::vector<Challenge>& challenges, const SubmissionIdentity& identity,
+                  const SubmissionNotes& notes) {
+  const auto is_for = [&](const Challenge& one) {
+    return identity.challenge.empty() || identity.challenge == kAllChallenges ||
+           identity.challenge == one.name;
+  };
+  bool any = false;
+  for (const Challenge& one : challenges) {
+    if (!is_for(one)) continue;
+    if (!may_publish(one, notes)) return false;
+    any = true;
+  }
+  return any && identity.keep;
+}
+
+void set_unverified(Score& score) {
+  if (!score.ranked) return;
+  score.ranked = false;
+  score.why_not = "unverified: its files were not to be kept";
 }
 
 EvaluationSummary summarize(const StoredSubmission& submission, int number,
@@ -167,15 +183,6 @@ const Challenge* Site::challenge(const std::string& name, int version) const {
   return nullptr;
 }
 
-const Challenge* Site::challenge(const std::string& name) const {
-  if (name.empty()) return challenges.size() == 1 ? &challenges.front() : nullptr;
-  const Challenge* newest = nullptr;
-  for (const Challenge& one : challenges) {
-    if (one.name == name && (newest == nullptr || one.version > newest->version)) newest = &one;
-  }
-  return newest;
-}
-
 const Challenge* Site::challenge_of(const Evaluation& evaluation) const {
   return find_challenge_of(challenges, evaluation);
 }
@@ -208,20 +215,19 @@ const EvaluationSummary* SiteReader::summary_of(const StoredSubmission& submissi
   }
 }
 
-// A record is a new folder there.
-std::vector<std::optional<FileStamp>> SiteReader::record_stamps() const {
-  std::vector<std::optional<FileStamp>> stamps;
+std::vector<std::vector<int>> SiteReader::record_numbers() const {
+  std::vector<std::vector<int>> all;
   for (const char* kind : {kBarRecord, kInvalidationRecord, kPlayOffRecord}) {
-    stamps.push_back(stamp_of(record_folder(results_.path(), kind)));
+    all.push_back(numbered(record_folder(results_.path(), kind)));
   }
-  return stamps;
+  return all;
 }
 
-bool SiteReader::look() { return index_.refresh() != seen_ || record_stamps() != records_; }
+bool SiteReader::look() { return index_.refresh() != seen_ || record_numbers() != records_; }
 
 Site SiteReader::read() {
   seen_ = index_.refresh();
-  records_ = record_stamps();
+  records_ = record_numbers();
   Site site;
   site.challenges = challenges_;
   site.bars = standing(read_records(results_, kBarRecord, bar_table(), report_));
@@ -238,12 +244,12 @@ Site SiteReader::read() {
     // The index has those that can be read.
     stored.evaluations = numbered(stored.folder / "evaluations");
     submission.notes = read_submission_notes(stored.folder / "files");
-    submission.published = may_publish(site.challenge(stored.identity.challenge), submission.notes);
+    submission.published = is_published(challenges_, stored.identity, submission.notes);
     for (const IndexedEvaluation& evaluation : indexed.evaluations) {
       if (const auto* summary = summary_of(stored, evaluation)) {
         submission.evaluations.push_back(*summary);
-        EvaluationSummary& added = submission.evaluations.back();
-        added.invalid = invalid_reasons(invalidations, selectable(stored, added.facts));
+        submission.evaluations.back().invalid =
+            invalid_reasons(invalidations, selectable(stored, summary->facts));
       }
     }
     // As the queue has it: what kjudge failed at is judged again.

@@ -62,8 +62,6 @@ struct Site {
   // That of a name in this version, or in this very state; null: its folder is not known.
   const Challenge* challenge(const std::string& name, int version) const;
   const Challenge* challenge_of(const Evaluation& evaluation) const;
-  // The newest version of a name, or with an empty one the only challenge; null: not known.
-  const Challenge* challenge(const std::string& name) const;
 };
 
 using ReportLine = std::function<void(const std::string&)>;
@@ -84,16 +82,16 @@ class SiteReader {
     FileStamp result, folder;
     EvaluationSummary summary;
   };
-  std::vector<std::optional<FileStamp>> record_stamps() const;
   const EvaluationSummary* summary_of(const StoredSubmission& submission,
                                       const IndexedEvaluation& evaluation);
+  std::vector<std::vector<int>> record_numbers() const;  // of each kind
 
   const ResultsDirectory& results_;
   std::vector<Challenge> challenges_;
   ReportLine report_;
   StoreIndex index_;
   std::vector<IndexedSubmission> seen_;
-  std::vector<std::optional<FileStamp>> records_;  // of the folders of records that seen_ goes with
+  std::vector<std::vector<int>> records_;
   std::map<EvaluationKey, Known> known_;
 };
 Site read_site(const ResultsDirectory& results, std::vector<Challenge> challenges,

@@ -23,18 +23,22 @@ std::string page_url(const std::string& url, const std::string& address) {
 void add_rank(Json::Object& answer, const ContestView& view, const Evaluation& facts,
               const std::string& run) {
   for (const Leaderboard& board : view.pages.boards()) {
-    const Variant& variant = board.variant;
-    if (variant.challenge != facts.challenge || variant.version != facts.challenge_version ||
-        variant.sha256 != facts.challenge_sha256 || variant.arch != facts.arch ||
-        variant.method != facts.method || !variant.dtype.empty()) {
-      continue;
-    }
+    if (board.variant != variant_of(facts)) continue;
     for (const LeaderboardRow& row : board.rows) {
       if (row.ranked.entry.run != run) continue;
       answer.push_back({"rank", whole(row.ranked.rank)});
       answer.push_back({"of", whole(static_cast<std::int64_t>(board.rows.size()))});
     }
+    for (const LeaderboardRow& row : board.pending) {
+      if (row.ranked.entry.run == run) answer.push_back({"pending", Json{true}});
+    }
   }
+}
+
+Json::List texts(const std::vector<std::string>& lines) {
+  Json::List list;
+  for (const std::string& line : lines) list.push_back(text(line));
+  return list;
 }
 
 Json evaluation_answer(const ContestView& view, const SubmissionSummary& submission,
@@ -66,6 +70,9 @@ Json evaluation_answer(const ContestView& view, const SubmissionSummary& submiss
   }
   answer.push_back({"shapes", Json{std::move(shapes)}});
   answer.push_back({"score", score_to_json(evaluation.score)});
+  if (!evaluation.invalid.empty()) {
+    answer.push_back({"invalid", Json{texts(evaluation.invalid)}});
+  }
   if (evaluation.score.ranked) add_rank(answer, view, facts, submission.stored.identity.run);
   return Json{std::move(answer)};
 }
@@ -137,11 +144,10 @@ Json leaderboard_answer(const ContestView& view, const std::string& challenge,
   for (const Leaderboard& board : view.pages.boards()) {
     const Variant& variant = board.variant;
     if (variant.challenge != challenge) continue;
-    Json::Object answer = {{"version", whole(variant.version)},
-                           {"challenge_sha256", text(variant.sha256)},
-                           {"arch", text(variant.arch)},
-                           {"method", whole(variant.method)},
-                           {"url", text(page_url(url, board.address))}};
+    Json::Object answer = {
+        {"version", whole(variant.version)}, {"challenge_sha256", text(variant.sha256)},
+        {"arch", text(variant.arch)},        {"device_kind", text(variant.device_kind)},
+        {"method", whole(variant.method)},   {"url", text(page_url(url, board.address))}};
     if (!variant.dtype.empty()) answer.push_back({"dtype", text(variant.dtype)});
     const auto row_answer = [&](const LeaderboardRow& row) {
       return Json::Object{
@@ -150,16 +156,23 @@ Json leaderboard_answer(const ContestView& view, const std::string& challenge,
           {"evaluation", whole(row.key.evaluation)},
           {"url", text(page_url(url, evaluation_address(row.key.submission, row.key.evaluation)))}};
     };
-    Json::List rows, unranked;
-    for (const LeaderboardRow& row : board.rows) {
-      Json::Object one = row_answer(row);
-      const Score& score = row.ranked.entry.score;
-      one.push_back({"rank", whole(row.ranked.rank)});
-      one.push_back({"tie_group", whole(row.ranked.tie_group)});
+    const auto add_score = [&](Json::Object& one, const Score& score) {
       one.push_back({"speedup", Json{score.speedup}});
       one.push_back({"interval", Json{Json::Object{{"low", Json{score.interval.low}},
                                                    {"high", Json{score.interval.high}}}}});
+    };
+    Json::List rows, pending, unranked;
+    for (const LeaderboardRow& row : board.rows) {
+      Json::Object one = row_answer(row);
+      one.push_back({"rank", whole(row.ranked.rank)});
+      one.push_back({"tie_group", whole(row.ranked.tie_group)});
+      add_score(one, row.ranked.entry.score);
       rows.push_back(Json{std::move(one)});
+    }
+    for (const LeaderboardRow& row : board.pending) {
+      Json::Object one = row_answer(row);
+      add_score(one, row.ranked.entry.score);
+      pending.push_back(Json{std::move(one)});
     }
     for (const LeaderboardRow& row : board.others) {
       Json::Object one = row_answer(row);
@@ -167,6 +180,7 @@ Json leaderboard_answer(const ContestView& view, const std::string& challenge,
       unranked.push_back(Json{std::move(one)});
     }
     answer.push_back({"rows", Json{std::move(rows)}});
+    answer.push_back({"pending", Json{std::move(pending)}});
     answer.push_back({"unranked", Json{std::move(unranked)}});
     boards.push_back(Json{std::move(answer)});
   }
