@@ -181,26 +181,34 @@ std::optional<Run> find_run(const fs::path& results, const std::string& name) {
   return fs::exists(file) ? std::optional(read_run(file)) : std::nullopt;
 }
 
+namespace {
+
+void require_own(const Run& run, const std::string& owner) {
+  if (owner.empty() || folded_name(run.owner) == folded_name(owner)) return;
+  throw Error(Fault::usage,
+              cat("the run ", run.name, " belongs to somebody else; choose another name"));
+}
+
+}  // namespace
+
+std::string run_name(const fs::path& results, const std::string& name, const std::string& owner) {
+  if (const auto run = find_run(results, name)) {
+    require_own(*run, owner);
+    return run->name;
+  }
+  // Names that folders and older versions brought are taken as they are by the organizer.
+  if (!owner.empty()) require_name("the run's name", name);
+  return name;
+}
+
 std::string claim_run(const fs::path& results, const std::string& name, const std::string& owner) {
-  auto run = find_run(results, name);
-  if (!run) {
-    // Names that folders and older versions brought are taken as they are by the organizer.
-    if (!owner.empty()) require_name("the run's name", name);
-    make_folder(results, "runs");
-    const Run mine{name, owner, utc_now()};
-    if (write_file_atomically(run_file(results, name), print_json(Json{run_table().write(mine)}),
-                              IfExists::fail)) {
-      return name;
-    }
-    run = find_run(results, name);
-    KJ_CHECK(run.has_value());
-  }
-  if (!owner.empty() && folded_name(run->owner) != folded_name(owner)) {
-    throw Error(Fault::usage, cat("the run ", run->name,
-                                  " belongs to somebody else; choose "
-                                  "another name"));
-  }
-  return run->name;
+  std::string known = run_name(results, name, owner);
+  if (fs::exists(run_file(results, name))) return known;
+  make_folder(results, "runs");
+  const Run mine{name, owner, utc_now()};
+  const bool first = write_file_atomically(
+      run_file(results, name), print_json(Json{run_table().write(mine)}), IfExists::fail);
+  return first ? name : run_name(results, name, owner);
 }
 
 }  // namespace kjudge

@@ -60,8 +60,11 @@ struct Run {
 };
 JsonFormat run_json_format();
 
-// The name that the run has, from now on at the latest: it is `owner`'s. The organizer (empty) may
-// hand in for any run. Fault::usage when the name breaks name_rule() or is another's. Durable.
+// The name that the run has, or would have once claimed. The organizer (empty) may hand in for any
+// run. Fault::usage when the name breaks name_rule() or the run is another's.
+std::string run_name(const std::filesystem::path& results, const std::string& name,
+                     const std::string& owner);
+// The same, and from now on it is `owner`'s. Durable.
 std::string claim_run(const std::filesystem::path& results, const std::string& name,
                       const std::string& owner);
 // nullopt: nobody's yet. Fault::malformed, Fault::host.

@@ -207,7 +207,7 @@ int ResultsDirectory::add(const HandIn& hand_in, const std::vector<SubmissionIde
     return other.run == identity.run && other.challenge == hand_in.challenge &&
            other.sha256 == identity.sha256;
   };
-  identity.run = claim_run(path_, hand_in.run, hand_in.owner);
+  identity.run = run_name(path_, hand_in.run, hand_in.owner);
   // Whoever put it there may not have come to this yet, or have been killed before.
   const auto already = [&](int number) {
     sync_directory(submissions);
@@ -223,8 +223,16 @@ int ResultsDirectory::add(const HandIn& hand_in, const std::vector<SubmissionIde
   identity.keep = hand_in.keep;
   identity.name = hand_in.from.filename().string();
   identity.received = utc_now();
-  write_new_file(folder.path() / "submission.json", identity_to_json(identity));
+  const fs::path identity_file = folder.path() / "submission.json";
+  write_new_file(identity_file, identity_to_json(identity));
   share_files(path_, folder.path() / "files");
+  // Last of what may fail: what is refused, or finds the disk full, takes no name.
+  const std::string run = claim_run(path_, hand_in.run, hand_in.owner);
+  if (run != identity.run) {  // somebody wrote it otherwise in the meantime
+    identity.run = run;
+    fs::remove(identity_file);
+    write_new_file(identity_file, identity_to_json(identity));
+  }
   // Only past what was looked at is there a free number, so two that add the same see each other.
   int number = present.empty() ? 1 : present.back().number + 1;
   for (;; ++number) {
