@@ -3,160 +3,260 @@
 
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
-#include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
-#include <string>
-#include <string_view>
+#include <mutex>
 #include <thread>
 
+#include "error.h"
 #include "file.h"
 
-namespace kjudge {
+using namespace kjudge;
+using namespace std::chrono_literals;
+
 namespace {
 
-class Swallow : public HttpBody {
- public:
-  void take(std::string_view) override {}
-  HttpAnswer finish() override { return {}; }
-};
-
-class Quiet : public HttpService {
+// Answers a GET with its path, and a POST with how many bytes there were.
+class Echo : public HttpService {
  public:
   Begun begin(const HttpRequest& request) override {
-    if (request.method == "POST") return std::make_unique<Swallow>();
-    return HttpAnswer{};
+    if (request.method == "POST") return std::make_unique<Body>();
+    if (request.path == "/broken") throw Error(Fault::host, "no disk");
+    if (request.path == "/refused") throw HttpProblem(429, "slowly", 7);
+    HttpAnswer answer;
+    answer.body = request.path == "/large" ? std::string(64 << 20, 'x') : request.path;
+    return answer;
   }
   std::uint64_t limit_bytes() const override { return 1000; }
+
+ private:
+  class Body : public HttpBody {
+   public:
+    void take(std::string_view bytes) override { count_ += bytes.size(); }
+    HttpAnswer finish() override {
+      HttpAnswer answer;
+      answer.body = std::to_string(count_);
+      return answer;
+    }
+    std::size_t count_ = 0;
+  };
 };
 
-// A server in a thread of its own.
 class Running {
  public:
-  explicit Running(const HttpLimits& limits)
-      : server_(service_, "127.0.0.1:0", {[](const std::string&) {}, [](const std::string&) {}},
+  explicit Running(const HttpLimits& limits = {})
+      : server_(echo_, "127.0.0.1:0",
+                {[this](const std::string& line) { note(line); },
+                 [this](const std::string& line) { note(line); }},
                 limits),
-        thread_([this] { server_.run([this] { return stop_.load(); }); }) {}
-  ~Running() {
-    stop_ = true;
-    thread_.join();
+        thread_([this] { server_.run([this] { return stopping_.load(); }); }) {}
+  ~Running() { stop(); }
+  void stop() {
+    stopping_ = true;
+    if (thread_.joinable()) thread_.join();
   }
 
   Fd connect() const {
-    const std::string address = server_.address();
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    to.sin_port =
-        htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
     Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    REQUIRE(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+    const std::string text = server_.address();
+    address.sin_port = ::htons(static_cast<std::uint16_t>(std::stoi(text.substr(10))));
+    REQUIRE(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
     return fd;
+  }
+  std::string log() {
+    const std::lock_guard lock(mutex_);
+    return log_;
   }
 
  private:
-  Quiet service_;
+  void note(const std::string& line) {
+    const std::lock_guard lock(mutex_);
+    log_ += line + "\n";
+  }
+
+  Echo echo_;
+  std::mutex mutex_;
+  std::string log_;
+  std::atomic<bool> stopping_ = false;
   HttpServer server_;
-  std::atomic<bool> stop_ = false;
   std::thread thread_;
 };
 
-void say(const Fd& fd, std::string_view text) {
-  REQUIRE(::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL) ==
-          static_cast<ssize_t>(text.size()));
-}
-
-// Until the server ends the connection.
-std::string hear(const Fd& fd) {
-  std::string all;
-  std::array<char, 4096> block{};
-  for (ssize_t n = 0; (n = ::read(fd.get(), block.data(), block.size())) > 0;) {
-    all.append(block.data(), static_cast<std::size_t>(n));
+void send_text(const Fd& fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL);
+    if (n <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(n));
   }
-  return all;
 }
 
-// All but the time that is tested last longer than a test may.
+// All that comes until the server closes.
+std::string read_to_end(const Fd& fd) {
+  std::string text;
+  char block[4096];
+  for (ssize_t n; (n = ::recv(fd.get(), block, sizeof block, 0)) > 0;) {
+    text.append(block, static_cast<std::size_t>(n));
+  }
+  return text;
+}
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
+
+// All but the limit that is tested last longer than a test may.
 HttpLimits patient() {
-  constexpr std::chrono::seconds kLong(1000);
   HttpLimits limits;
-  limits.idle = limits.header = limits.pause = limits.body = kLong;
-  limits.linger = std::chrono::seconds(1);
+  limits.idle = limits.header = limits.pause = limits.body = 1000s;
+  limits.linger = limits.ending = 1s;
   return limits;
+}
+
+// Until it is let go: a server that did not would hold this for ever.
+void drip(const Fd& fd) {
+  pollfd one{fd.get(), POLLIN, 0};
+  while (::poll(&one, 1, 20) == 0) send_text(fd, "x");
 }
 
 }  // namespace
 
-TEST_CASE("a client that never ends its header is let go") {
-  HttpLimits limits = patient();
-  limits.header = std::chrono::seconds(1);
-  const Running server(limits);
-  const Fd slow = server.connect();
-  say(slow, "GET / HTTP/1.1\r\nHost: x\r\nX: ");
-  CHECK(hear(slow).empty());
+TEST_CASE("a request and its answer, with what keeps browsers safe") {
+  Running server;
+  const Fd fd = server.connect();
+  send_text(fd, "GET /a?token=secret HTTP/1.1\r\nConnection: close\r\n\r\n");
+  const std::string answer = read_to_end(fd);
+  CHECK(answer.starts_with("HTTP/1.1 200 OK\r\n"));
+  CHECK(answer.ends_with("\r\n\r\n/a"));
+  CHECK(has(answer, "Content-Security-Policy: default-src 'none';"));
+  CHECK(has(answer, "X-Content-Type-Options: nosniff\r\n"));
+  server.stop();
+  CHECK(has(server.log(), "127.0.0.1 - GET /a 200 2 "));
+  CHECK_FALSE(has(server.log(), "secret"));
 }
 
-TEST_CASE("a client that says nothing is let go") {
-  HttpLimits limits = patient();
-  limits.idle = std::chrono::seconds(1);
-  const Running server(limits);
-  CHECK(hear(server.connect()).empty());
+TEST_CASE("what a service throws becomes an answer, and its reason stays here") {
+  Running server;
+  const Fd fd = server.connect();
+  send_text(fd, "GET /broken HTTP/1.1\r\n\r\nGET /refused HTTP/1.1\r\nConnection: close\r\n\r\n");
+  const std::string answers = read_to_end(fd);
+  CHECK(answers.starts_with("HTTP/1.1 503 "));
+  CHECK_FALSE(has(answers, "no disk"));
+  CHECK(has(answers, "HTTP/1.1 429 Too Many Requests\r\n"));
+  CHECK(has(answers, "Retry-After: 7\r\n"));
+  CHECK(has(answers, "{\"error\": \"slowly\"}"));
+  CHECK(has(server.log(), "GET /broken: no disk"));
 }
 
-TEST_CASE("a body that stops coming, or comes for too long, ends") {
-  constexpr std::string_view kBegun =
-      "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\nbegun";
+TEST_CASE("clients that are silent or slow are let go") {
   HttpLimits limits = patient();
-  SUBCASE("stops") { limits.pause = std::chrono::seconds(1); }
-  SUBCASE("too long") { limits.body = std::chrono::seconds(1); }
-  const Running server(limits);
-  const Fd slow = server.connect();
-  say(slow, kBegun);
-  CHECK(hear(slow).empty());
+  SUBCASE("nothing is said") {
+    limits.idle = 1s;
+    const Running server(limits);
+    CHECK(read_to_end(server.connect()) == "");
+  }
+  SUBCASE("a header drips, however steadily") {
+    limits.header = 1s;
+    const Running server(limits);
+    const Fd fd = server.connect();
+    send_text(fd, "GET / HTTP/1.1\r\nX: ");
+    drip(fd);
+    CHECK(read_to_end(fd) == "");
+  }
+  SUBCASE("a body stops") {
+    limits.pause = 1s;
+    Running server(limits);
+    const Fd fd = server.connect();
+    send_text(fd, "POST / HTTP/1.1\r\nContent-Length: 900\r\n\r\nbegun");
+    CHECK(read_to_end(fd) == "");
+    server.stop();
+    CHECK(has(server.log(), "127.0.0.1 - POST / 408 0 "));
+  }
+  SUBCASE("a body drips, however steadily") {
+    limits.body = 1s;
+    const Running server(limits);
+    const Fd fd = server.connect();
+    send_text(fd, "POST / HTTP/1.1\r\nContent-Length: 999\r\n\r\n");
+    drip(fd);
+    CHECK(read_to_end(fd) == "");
+  }
+  SUBCASE("an answer is not taken") {
+    limits.pause = 1s;
+    Running server(limits);
+    const Fd fd = server.connect();
+    send_text(fd, "GET /large HTTP/1.1\r\n\r\n");
+    while (!has(server.log(), "GET /large 200 ")) std::this_thread::sleep_for(10ms);
+    CHECK(read_to_end(fd).size() < 64u << 20);
+  }
 }
 
-TEST_CASE("chunks without end are held to the limit of a body") {
-  const Running server(patient());
-  const Fd greedy = server.connect();
-  say(greedy, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
-  for (int i = 0; i < 11; ++i) say(greedy, "64\r\n" + std::string(100, '#') + "\r\n");
-  CHECK(hear(greedy).starts_with("HTTP/1.1 413 "));
+TEST_CASE("beyond the most connections one hears that there are too many") {
+  HttpLimits limits;
+  limits.connections = 3;
+  Running server(limits);
+  std::vector<Fd> held;
+  for (int i = 0; i < 3; ++i) {
+    held.push_back(server.connect());
+    send_text(held.back(), "GET /held HTTP/1.1\r\n\r\n");
+    char first;
+    REQUIRE(::recv(held.back().get(), &first, 1, 0) == 1);  // it is served
+  }
+  const std::string answer = read_to_end(server.connect());
+  CHECK(answer.starts_with("HTTP/1.1 503 "));
+  CHECK(has(answer, "Retry-After: "));
+  held.pop_back();
+  std::string served;
+  while (!has(served, " 200 ")) {  // once the server has seen that it is gone
+    const Fd fd = server.connect();
+    send_text(fd, "GET /again HTTP/1.1\r\nConnection: close\r\n\r\n");
+    served = read_to_end(fd);
+  }
 }
 
-TEST_CASE("past the limit of connections one is turned away, the others stay") {
-  HttpLimits limits = patient();
-  limits.connections = 1;
-  const Running server(limits);
-  const Fd first = server.connect();
-  say(first, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-  std::array<char, 16> begin{};
-  REQUIRE(::recv(first.get(), begin.data(), begin.size(), MSG_WAITALL) == begin.size());
-  const std::string refused = hear(server.connect());
-  CHECK(refused.starts_with("HTTP/1.1 503 "));
-  CHECK(refused.find("Retry-After: ") != refused.npos);
-  say(first, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-  CHECK(hear(first).find("HTTP/1.1 200 OK") != std::string::npos);
+TEST_CASE("a body over the limit is refused by its length, and by its bytes") {
+  Running server;
+  const Fd said = server.connect(), unsaid = server.connect(), right = server.connect();
+  send_text(said, "POST / HTTP/1.1\r\nContent-Length: 1001\r\n\r\n");
+  ::shutdown(said.get(), SHUT_WR);
+  CHECK(has(read_to_end(said), "413 Payload Too Large"));
+  send_text(unsaid, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n" +
+                        std::string(1001, 'x') + "\r\n");
+  ::shutdown(unsaid.get(), SHUT_WR);
+  CHECK(has(read_to_end(unsaid), "413 Payload Too Large"));
+  send_text(right, "POST / HTTP/1.1\r\nContent-Length: 1000\r\nConnection: close\r\n\r\n" +
+                       std::string(1000, 'x'));
+  CHECK(read_to_end(right).ends_with("\r\n\r\n1000"));
 }
 
 TEST_CASE("a body of two lengths, or of a length and chunks, is no request") {
-  const Running server(patient());
+  Running server;
   for (const std::string_view lengths :
        {"Content-Length: 3\r\nContent-Length: 4\r\n",
         "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
         "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n", "Content-Length: -1\r\n",
         "Content-Length: 99999999999999999999999\r\n"}) {
     const Fd sly = server.connect();
-    say(sly, "POST / HTTP/1.1\r\nHost: x\r\n");
-    say(sly, lengths);
-    say(sly, "\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n");
-    const std::string answer = hear(sly);
+    send_text(sly, "POST / HTTP/1.1\r\n");
+    send_text(sly, lengths);
+    send_text(sly, "\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\n\r\n");
+    const std::string answer = read_to_end(sly);
     INFO(lengths);
     CHECK(answer.starts_with("HTTP/1.1 400 "));
-    CHECK(answer.find("HTTP/1.1 2") == answer.npos);
+    CHECK_FALSE(has(answer, "HTTP/1.1 2"));
   }
 }
 
-}  // namespace kjudge
+TEST_CASE("addresses to listen on") {
+  Echo echo;
+  const HttpServer::Logs logs{[](const auto&) {}, [](const auto&) {}};
+  for (const char* wrong : {"", "8080", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536",
+                            "::1:80", "example.org:80", ":80"}) {
+    CHECK_THROWS_AS(HttpServer(echo, wrong, logs), Error);
+  }
+  HttpServer first(echo, "localhost:0", logs);
+  CHECK(first.address().starts_with("127.0.0.1:"));
+  CHECK_THROWS_AS(HttpServer(echo, first.address(), logs), Error);
+}

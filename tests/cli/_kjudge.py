@@ -95,9 +95,18 @@ class Case(unittest.TestCase):
         return folder
 
     def start(self, *arguments, cwd=None, **environment):
-        return subprocess.Popen([BINARY, *arguments], cwd=cwd or self.folder, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                env=dict(self.environment, **environment))
+        return self.popen([BINARY, *arguments], cwd=cwd or self.folder, env=dict(self.environment, **environment))
+
+    def popen(self, command, **options):
+        """Of the test's own: it does not outlive it, however the test ends."""
+        process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+        def end():
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+        self.addCleanup(end)
+        return process
 
     def run_kjudge(self, *arguments, status=0, timeout=600, **environment):
         """Runs it to its end and asserts the exit status; returns (stdout, stderr). That another

@@ -68,14 +68,6 @@ class ServeCase(_kjudge.Case):
     def setUp(self):
         super().setUp()
         self.challenge = self.small_challenge()
-        self.servers = []
-
-    def tearDown(self):
-        for server in self.servers:
-            if server.poll() is None:
-                server.kill()
-            server.communicate()
-        super().tearDown()
 
     def token(self, name):
         return self.run_kjudge("token", "add", name, "--results", "results")[0].strip()
@@ -84,7 +76,6 @@ class ServeCase(_kjudge.Case):
         """Starts one; returns it once it listens. Its port is self.port."""
         server = self.start("serve", "results", "--challenge", challenge or self.challenge, "--listen", listen,
                             "--unsafe", "--access-log", self.path("access.log"), *arguments)
-        self.servers.append(server)
         line = server.stdout.readline()
         self.assertRegex(line, r"^http://127\.0\.0\.1:[0-9]+/\n$")
         self.url = line.strip().rstrip("/")
@@ -127,9 +118,8 @@ class ServeCase(_kjudge.Case):
 
     def client(self, *arguments, token, script=True, **environment):
         command = [sys.executable, SUBMIT] if script else [_kjudge.BINARY, "submit"]
-        return subprocess.Popen([*command, *arguments], cwd=self.folder, text=True, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE,
-                                env=dict(self.environment, KERNELS_TOKEN=token, **environment))
+        return self.popen([*command, *arguments], cwd=self.folder,
+                          env=dict(self.environment, KERNELS_TOKEN=token, **environment))
 
     def finish(self, process, status=0):
         out, err = process.communicate(timeout=300)
@@ -167,6 +157,10 @@ class Serve(ServeCase):
         self.assertIn(str(board["rows"][0]["speedup"]), json.dumps(ranked))
         for page in (board["url"], self.url + "/", self.ask_json("GET", "/api/challenges")["challenges"][0]["url"]):
             self.assertEqual(self.ask("GET", urllib.parse.urlsplit(page).path)[0], 200, page)
+        self.run_kjudge("invalidate", "results", "--run", "my-team", "--reason", "its fan was off")
+        self.wait_for(lambda: self.ask_json("GET", "/api/submissions/1", token=token)["evaluations"][0].get("invalid")
+                      == ["its fan was off"], "reason")
+        self.assertNotIn("rank", self.ask_json("GET", "/api/submissions/1", token=token)["evaluations"][0])
         self.stop(server)
         self.run_kjudge("fsck", "results")
 
@@ -505,11 +499,10 @@ class Serve(ServeCase):
         token = self.token("Ada")
         own = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
         script = ("mkdir small && mount -t tmpfs -o size=2m tmpfs small && mv results small/ && exec \"$@\"")
-        server = subprocess.Popen(
+        server = self.popen(
             [*own, "sh", "-ec", script, "sh", _kjudge.BINARY, "serve", "small/results", "--challenge", self.challenge,
-             "--listen", "127.0.0.1:0", "--unsafe"], cwd=self.folder, text=True, env=self.environment,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.servers.append(server)
+             "--listen", "127.0.0.1:0", "--unsafe", "--uploads-per-minute", "100000"],
+            cwd=self.folder, env=self.environment)
         line = server.stdout.readline()
         if not line:
             self.skipTest("nothing can be mounted here: " + server.stderr.read())
@@ -529,6 +522,24 @@ class Serve(ServeCase):
         submissions = "/proc/%d/root%s" % (server.pid, self.path("small/results/submissions"))
         self.assertEqual(sorted(os.listdir(submissions)), [str(i + 1) for i in range(stored)])
         self.assertEqual(self.ask("GET", "/")[0], 200)
+        # Page by page there is more room again: whichever file finds none, no name is taken for it.
+        small = os.path.join(submissions, "../..")
+        filler, size = os.open(os.path.join(small, "filler"), os.O_CREAT | os.O_WRONLY), 0
+        with self.assertRaises(OSError):
+            while True:
+                size += os.write(filler, b"x" * 4096)
+        status, refused = 503, 0
+        while status == 503:
+            size -= 4096
+            os.ftruncate(filler, size)
+            late = self.upload(run="late %d" % refused, code="1")
+            status = self.ask("POST", "/api/submissions", late, token=token)[0]
+            self.assertEqual(len(os.listdir(os.path.join(small, "results/runs"))), 1 + (status == 201), refused)
+            refused += status == 503
+        os.ftruncate(filler, 0)
+        os.close(filler)
+        self.assertEqual(status, 201)
+        self.assertGreater(refused, 2)
         # Where there is room again, what was refused is taken under the same id.
         subprocess.run(["rm", "-r", os.path.join(submissions, "1"), os.path.join(submissions, "../blobs")], check=True)
         self.assertEqual(self.ask("POST", "/api/submissions", body, token=token)[0], 201)

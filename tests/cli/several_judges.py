@@ -19,10 +19,14 @@ import _kjudge
 ELSEWHERE = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-rn"]
 
 
+def usable_elsewhere():
+    return subprocess.run([*ELSEWHERE, "true"], stderr=subprocess.DEVNULL).returncode == 0
+
+
 class SeveralJudges(_kjudge.Case):
     def setUp(self):
         super().setUp()
-        if subprocess.run([*ELSEWHERE, "true"], stderr=subprocess.DEVNULL).returncode != 0:
+        if not usable_elsewhere():
             self.skipTest("no network namespaces here")
         self.challenge = self.small_challenge()
         self.arguments = ["judge", "results", "--from", "from", "--challenge", self.challenge, "--unsafe"]

@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 import tarfile
 import threading
@@ -100,8 +99,7 @@ class Submit(_kjudge.Case):
         if server:
             arguments += ("--server", server)
         self.assertNotIn(TOKEN, " ".join(arguments))
-        return subprocess.Popen([sys.executable, script, *arguments], cwd=self.folder, text=True,
-                                env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return self.popen([sys.executable, script, *arguments], cwd=self.folder, env=environment)
 
     def submit(self, *arguments, status=0, **options):
         process = self.command(*arguments, **options)

@@ -142,10 +142,10 @@ class SubmitCommand(submit.Submit):
         _, err = self.submit("--status", "1", "--results", "results", token="", status=75)
         self.assertIn("submission 1: waiting", err)
         waiting = self.command("--status", "1", "--wait", "--results", "results", token="")
+        self.assertIn("position 1 in the queue", waiting.stderr.readline())  # before it is judged
         self.run_kjudge("judge", "results", "--challenge", challenge, "--unsafe")
         out, err = waiting.communicate(timeout=60)
         self.assertEqual(waiting.returncode, 0, err)
-        self.assertIn("position 1 in the queue", err)
         self.assertEqual(out.splitlines()[-1], "rank: 1 of 1")
         out, _ = self.submit("--status", "1", "--results", "results", "--json", token="")
         self.assertEqual(json.loads(out)["evaluations"][0]["verdict"], "accepted")
