@@ -44,6 +44,7 @@ def show(record):
         logs = [[[math.log(pair[0] / pair[1]) for pair in r] for r in s["rounds"]] for s in shapes]
         within, between, beyond = _bench.variances(logs)
         mean = statistics.mean(math.log(s["speedup"]) for s in shapes)
+        of_rounds = [statistics.mean(r) for e in logs for r in e]
         rows.append([name, "%.1f" % (statistics.median(s["baseline_ns"] for s in shapes) / 1e3),
                      "%d" % shapes[0]["replays_per_arm"],
                      "%.0f" % (100 * _bench.share(errors, lambda x: x <= 0.005)),
@@ -53,16 +54,17 @@ def show(record):
                      "%.0f" % (100 * _bench.share(covered, bool)),
                      "%.2f" % (100 * statistics.mean(s["interval"][1] - s["interval"][0] for s in shapes)),
                      "%.2f" % (100 * within), "%.2f" % (100 * between), "%.2f" % (100 * beyond),
-                     "%+.2f" % (100 * mean), "%d" % sum(s["voids"] for s in shapes)])
+                     "%+.2f" % (100 * mean),
+                     "%.2f" % (100 * _bench.deviation(of_rounds) / math.sqrt(len(of_rounds))), "%d" % sum(s["voids"] for s in shapes)])
     _bench.table(["all in %", "us", "m", "<=0.5", "<=1", "<=4", "q95", "contains 1", "width", "within",
-                  "rounds", "evals", "mean", "voids"], rows)
+                  "rounds", "evals", "mean", "se", "voids"], rows)
     scores = [e["interval"][0] <= 1 <= e["interval"][1] for e in evaluations]
     print("intervals that contain 1: %.1f %% of %d shapes, %.1f %% of %d scores" % (
         100 * _bench.share(all_covered, bool), len(all_covered), 100 * _bench.share(scores, bool),
         len(scores)))
     print("us: median; m: replays per arm and pair; <=: share of |speedup - 1|, q95 its 95 % quantile;\n"
           "within, rounds, evals: sd of a pair's ratio within a round, of rounds and of evaluations beyond "
-          "it;\nmean: of the log speedup")
+          "it;\nmean: of the log speedup; se: its standard error, by rounds")
 
 
 def main():
