@@ -102,9 +102,10 @@ class Case(unittest.TestCase):
         process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
         def end():
-            if process.poll() is None:
-                process.kill()
-                process.communicate()
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            process.stderr.close()
         self.addCleanup(end)
         return process
 
