@@ -22,7 +22,7 @@ namespace {
 
 struct ServeOptions {
   bool json = false;
-  std::string results, listen = "127.0.0.1:8080", url, packages, access_log;
+  std::string results, listen = "127.0.0.1:8080", url, packages, access_log, count_metrics;
   std::vector<std::string> challenges;
   double uploads_per_minute = 30;
   bool unsafe = false;
@@ -77,6 +77,7 @@ int serve(const ServeOptions& options) {
   ContestServiceOptions service_options;
   service_options.challenges = read_challenges(options.challenges);
   service_options.packages = options.packages;
+  service_options.metric_counts = options.count_metrics;
   service_options.uploads_per_minute = options.uploads_per_minute;
   if (!options.unsafe) {
     // What is handed in here is run by judges that are told the same.
@@ -160,6 +161,11 @@ void add_serve(CLI::App& app, int& status) {
   command
       ->add_option("--access-log", options->access_log,
                    "Append a line for each request; else stderr")
+      ->type_name("FILE");
+  command
+      ->add_option(
+          "--count-metrics", options->count_metrics,
+          "Count there which metrics of profiles visitors look at; else nothing is counted")
       ->type_name("FILE");
   command->add_flag("--unsafe", options->unsafe,
                     "Take submissions although no sandbox works on this machine");

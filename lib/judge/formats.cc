@@ -13,6 +13,7 @@
 #include "store/identity.h"
 #include "store/index.h"
 #include "store/judgements.h"
+#include "store/metric_counts.h"
 #include "store/rejudgement.h"
 #include "store/results.h"
 
@@ -34,6 +35,7 @@ std::vector<JsonFormat> json_formats() {
           secret_json_format(),
           token_json_format(),
           run_json_format(),
+          metric_counts_json_format(),
           capture_status_json_format(),
           profile_json_format(),
           judged_json_format(),

@@ -10,4 +10,7 @@ std::string_view page_stylesheet();  // kjudge.css
 std::string_view page_script();      // kjudge.js
 std::string_view page_icon();        // kjudge.svg
 
+// What follows in kjudge.js where a server counts which metrics are looked at.
+std::string_view counting_script();
+
 }  // namespace kjudge

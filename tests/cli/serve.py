@@ -545,11 +545,34 @@ class Serve(ServeCase):
         self.assertEqual(self.ask("POST", "/api/submissions", body, token=token)[0], 201)
         self.assertIn("No space left", self.stop(server))
 
+    def test_metrics_are_counted_where_asked_for(self):
+        sights = {"opened": ["dram__bytes.sum"], "rested": ["gpu__time_duration.sum"]}
+        server = self.serve()
+        self.assertEqual(self.ask("POST", "/api/metrics", sights)[0], 405)
+        plain = self.ask("GET", "/kjudge.js")[2]
+        self.stop(server)
+        server = self.serve("--count-metrics", self.path("counts.json"))
+        counting = self.ask("GET", "/kjudge.js")[2]
+        self.assertTrue(counting.startswith(plain))
+        self.assertIn(b"api/metrics", counting)
+        for _ in range(2):
+            self.assertEqual(self.ask("POST", "/api/metrics", sights)[0], 204)
+        self.assertEqual(self.ask("GET", "/api/metrics")[0], 405)
+        self.assertEqual(self.ask("POST", "/api/metrics", {"opened": ["<b>"]})[0], 400)
+        self.assertEqual(self.ask("POST", "/api/metrics", {"opened": ["a" * 100] * 1000})[0], 413)
+        self.assertEqual(self.ask("POST", "/api/metrics", b"{}", headers={"Content-Type": "text/plain"})[0], 415)
+        self.stop(server)
+        with open(self.path("counts.json")) as file:
+            self.assertEqual(json.load(file), {"format": "kjudge-metric-counts/1", "metrics": [
+                {"metric": "dram__bytes.sum", "opened": 2, "rested": 0},
+                {"metric": "gpu__time_duration.sum", "opened": 0, "rested": 2}]})
+
     def test_what_cannot_be_served(self):
         for arguments, status, why in (
                 (["--listen", "nowhere"], 2, "ADDRESS:PORT"), (["--listen", "127.0.0.1:x"], 2, "not a port"),
                 (["--listen", "::1:80"], 2, "brackets"), (["--challenge", self.challenge], 2, "two named softmax"),
-                (["--url", "contest.example.org"], 2, "http"), (["--access-log", "no/such/log"], 6, "no/such/log")):
+                (["--url", "contest.example.org"], 2, "http"), (["--count-metrics", "no/such/file"], 6, "no/such/file"),
+                (["--access-log", "no/such/log"], 6, "no/such/log")):
             _, err = self.run_kjudge("serve", "results", "--challenge", self.challenge, "--unsafe", *arguments,
                                      status=status)
             self.assertIn(why, err)

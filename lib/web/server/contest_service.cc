@@ -12,6 +12,7 @@
 #include "file_names.h"
 #include "sha256.h"
 #include "store/numbered_folders.h"
+#include "web/assets.h"
 #include "web/fragments.h"
 #include "web/pages.h"
 #include "web/server/api_json.h"
@@ -26,6 +27,7 @@ constexpr std::string_view kSubmissions = "/api/submissions";
 constexpr std::string_view kChallenges = "/api/challenges";
 constexpr std::string_view kLeaderboard = "/api/leaderboard/";
 constexpr std::string_view kPackages = "/packages/";
+constexpr std::string_view kMetrics = "/api/metrics";
 
 HttpAnswer json_answer(const Json& json, int status = 200) {
   HttpAnswer answer;
@@ -113,6 +115,13 @@ void allow(const HttpRequest& request, std::initializer_list<std::string_view> m
     list += cat(list.empty() ? "" : ", ", method);
   }
   throw HttpProblem(405, cat("expected ", list));
+}
+
+void require_json(const HttpRequest& request) {
+  const std::string type = folded_name(request.content_type);
+  if (!type.empty() && !type.starts_with("application/json")) {
+    throw HttpProblem(415, "Content-Type: expected application/json");
+  }
 }
 
 }  // namespace
@@ -204,6 +213,38 @@ class ContestService::Upload : public HttpBody {
   UploadReader reader_;
 };
 
+// What a visitor of a profile's page looked at.
+class ContestService::Sights : public HttpBody {
+ public:
+  explicit Sights(MetricCounts& counts) : counts_(counts) {}
+
+  void take(std::string_view bytes) override {
+    constexpr std::size_t kMostBytes = 1 << 16;
+    if (text_.size() + bytes.size() > kMostBytes) {
+      throw HttpProblem(413, cat("more than ", kMostBytes, " bytes"));
+    }
+    text_ += bytes;
+  }
+
+  HttpAnswer finish() override {
+    MetricSights sights;
+    try {
+      sights = metric_sights_from_json(text_, "the body");
+    } catch (const Error& error) {
+      throw HttpProblem(400, error.what());
+    }
+    counts_.add(sights);
+    HttpAnswer answer;
+    answer.status = 204;
+    answer.cache_control = "no-store";
+    return answer;
+  }
+
+ private:
+  MetricCounts& counts_;
+  std::string text_;
+};
+
 ContestService::ContestService(ResultsDirectory& results, ContestServiceOptions options,
                                ReportLine report)
     : results_(results),
@@ -212,7 +253,9 @@ ContestService::ContestService(ResultsDirectory& results, ContestServiceOptions 
       owners_(results.path(), report),
       uploads_(options_.upload_burst, options_.uploads_per_minute / 60),
       requests_(options_.request_burst, options_.requests_per_s),
+      sights_(options_.request_burst, options_.requests_per_s),
       contest_(results, options_.challenges, report) {
+  if (!options_.metric_counts.empty()) metric_counts_.emplace(options_.metric_counts, report);
   for (const Challenge& one : options_.challenges) {
     submission_limit_ = std::max(submission_limit_, one.limits.submission_bytes);
   }
@@ -254,8 +297,21 @@ HttpService::Begun ContestService::begin(const HttpRequest& request) {
     allow(request, {"POST"});
     return begin_upload(request);
   }
+  if (request.path == kMetrics && metric_counts_) {
+    allow(request, {"POST"});
+    return begin_sights(request);
+  }
   allow(request, {"GET", "HEAD"});
   return get(request);
+}
+
+// Nobody is known here, so all have one limit together.
+HttpService::Begun ContestService::begin_sights(const HttpRequest& request) {
+  if (const int wait_s = sights_.wait_s(""); wait_s > 0) {
+    throw HttpProblem(429, "too many visits to count", wait_s);
+  }
+  require_json(request);
+  return std::make_unique<Sights>(*metric_counts_);
 }
 
 HttpService::Begun ContestService::begin_upload(const HttpRequest& request) {
@@ -263,10 +319,7 @@ HttpService::Begun ContestService::begin_upload(const HttpRequest& request) {
   if (const int wait_s = uploads_.wait_s(folded_name(owner)); wait_s > 0) {
     throw HttpProblem(429, "too many submissions with this token", wait_s);
   }
-  const std::string type = folded_name(request.content_type);
-  if (!type.empty() && !type.starts_with("application/json")) {
-    throw HttpProblem(415, "Content-Type: expected application/json");
-  }
+  require_json(request);
   return std::make_unique<Upload>(*this, owner);
 }
 
@@ -392,6 +445,7 @@ HttpAnswer ContestService::get_page(const HttpRequest& request, const std::strin
     return answer;
   }
   answer.body = std::move(*page);
+  if (metric_counts_ && address == "kjudge.js") answer.body += counting_script();
   return with_etag(std::move(answer), request);
 }
 

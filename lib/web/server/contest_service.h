@@ -12,6 +12,7 @@
 
 #include "store/identity.h"
 #include "store/index.h"
+#include "store/metric_counts.h"
 #include "web/server/contest_watch.h"
 #include "web/server/http.h"
 #include "web/server/rate_limit.h"
@@ -26,10 +27,11 @@ struct ContestServiceOptions {
   double uploads_per_minute = 30;     // of each token, ...
   double upload_burst = 20;           // ... and so many at once after a rest
   double requests_per_s = 20, request_burst = 100;
+  std::filesystem::path metric_counts;  // where it is counted which are looked at; empty: nowhere
 };
 
 // Answers what openapi.json describes, and shows the pages. Writes only what add() of a results
-// directory writes.
+// directory writes, and what it counts.
 class ContestService : public HttpService {
  public:
   ContestService(ResultsDirectory& results, ContestServiceOptions options, ReportLine report);
@@ -39,6 +41,7 @@ class ContestService : public HttpService {
 
  private:
   class Upload;
+  class Sights;
   struct Package {
     FileStamp stamp;
     std::uint64_t bytes = 0;
@@ -46,6 +49,7 @@ class ContestService : public HttpService {
   };
 
   Begun begin_upload(const HttpRequest& request);
+  Begun begin_sights(const HttpRequest& request);
   HttpAnswer get(const HttpRequest& request);
   HttpAnswer get_submission(const HttpRequest& request, const std::string& number);
   HttpAnswer get_challenges(const HttpRequest& request);
@@ -64,7 +68,8 @@ class ContestService : public HttpService {
   const ReportLine report_;
   std::uint64_t submission_limit_ = 0, limit_bytes_ = 0;
   TokenOwners owners_;
-  RateLimit uploads_, requests_;
+  RateLimit uploads_, requests_, sights_;
+  std::optional<MetricCounts> metric_counts_;
   ContestWatch contest_;
   std::mutex packages_mutex_;
   std::map<std::string, Package> packages_;
