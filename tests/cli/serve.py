@@ -126,8 +126,8 @@ class ServeCase(_kjudge.Case):
         self.assertEqual(process.returncode, status, out + err)
         return out, err
 
-    def judge(self, *arguments):
-        return self.run_kjudge("judge", "results", "--challenge", self.challenge, "--unsafe", *arguments)
+    def judge(self, *arguments, **options):
+        return self.run_kjudge("judge", "results", "--challenge", self.challenge, "--unsafe", *arguments, **options)
 
 
 class Serve(ServeCase):

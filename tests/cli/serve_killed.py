@@ -38,7 +38,7 @@ class Uploader(threading.Thread):
             body = self.case.upload(self.run_name, code=_kjudge.RIGHT + "# %s %d\n" % (self.run_name, turn // 8))
             while not self.hand_in(body):
                 time.sleep(0.02)
-            time.sleep(0.4)
+            time.sleep(1.2)
 
     def hand_in(self, body):
         try:
@@ -108,7 +108,7 @@ class ServeKilled(serve.ServeCase):
             process.communicate()
         self.assertEqual([problem for uploader in uploaders for problem in uploader.problems], [])
         answered = {one: number for uploader in uploaders for one, number in uploader.answered.items()}
-        self.judge()
+        self.judge(timeout=7200)
         self.check_stored(answered)
         self.run_kjudge("fsck", "results")
         indexed = self.rank()

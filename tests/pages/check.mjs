@@ -30,8 +30,13 @@ function expect(condition, where, what) {
 }
 
 const replaced = new Map(); // address: text served instead of the file
+const counted = []; // what pages posted
 const server = createServer(async (request, response) => {
   const address = decodeURIComponent(new URL(request.url, "http://localhost").pathname).slice(1);
+  if (request.method === "POST" && address === "api/metrics") {
+    counted.push(JSON.parse(Buffer.concat(await request.toArray()).toString()));
+    return response.writeHead(204).end();
+  }
   try {
     const bytes = replaced.get(address) ?? (await readFile(join(site, address)));
     response.writeHead(200, { "Content-Type": kTypes[extname(address)] ?? "application/octet-stream" });
@@ -121,6 +126,28 @@ async function checkRefresh(waiting, finished) {
   await page.close();
 }
 
+// As kjudge serve --count-metrics has it: opened once, however often, and rested on for a second.
+async function checkCounting(address) {
+  const counting = await readFile(new URL("../../lib/web/count.js", import.meta.url), "utf8");
+  replaced.set("kjudge.js", (await readFile(join(site, "kjudge.js"), "utf8")) + counting);
+  await checkPage(address, kViews[2]);
+  const { page, where } = await open(address, kViews[0]);
+  expect((await page.$eval("main", (main) => main.textContent)).includes("The organizer counts"), where, "does not say that it counts");
+  const [first, second, third] = await page.$$("details.metric > summary");
+  for (let i = 0; i < 3; ++i) await first.click();
+  await second.hover();
+  await new Promise((done) => setTimeout(done, 1500));
+  await third.hover();
+  const names = await page.$$eval("details.metric > summary code", (codes) => codes.slice(0, 3).map((code) => code.textContent));
+  await page.goto("about:blank");
+  await page.close();
+  for (let i = 0; i < 100 && counted.length === 0; ++i) await new Promise((done) => setTimeout(done, 50));
+  const [{ opened, rested } = { opened: [], rested: [] }, ...more] = counted;
+  expect(more.length === 0 && opened.join() === names[0] && rested.includes(names[1]) && !rested.includes(names[2]), where,
+         `counts ${JSON.stringify(counted)}`);
+  replaced.delete("kjudge.js");
+}
+
 async function checkWithoutScript(address) {
   const { page, where } = await open(address, kViews[0], { script: false });
   // Chromium runs what a test asks even so.
@@ -151,6 +178,7 @@ for (const link of links) {
 await checkSorting(addresses.find((name) => name.startsWith("leaderboard/") && name.includes("sm_90")));
 await checkFilter("profile/3.4096x1000.html");
 await checkRefresh("evaluation/10.html", "evaluation/1.html");
+await checkCounting("profile/3.4096x1000.html");
 await checkWithoutScript("profile/3.4096x1000.html");
 await checkFromFile("evaluation/1.html");
 await browser.close();
