@@ -12,4 +12,21 @@ kjudge_gpu_kernels:
 kjudge_host_kernels_image:
         .incbin KJ_HOST_KERNELS
         .byte 0
+        .balign 64
+        .globl kjudge_gpu_measuring
+        .globl kjudge_gpu_measuring_end
+        .hidden kjudge_gpu_measuring
+        .hidden kjudge_gpu_measuring_end
+kjudge_gpu_measuring:
+        .incbin KJ_GPU_MEASURING
+kjudge_gpu_measuring_end:
+        .balign 64
+        .globl kjudge_host_measuring
+        .globl kjudge_host_measuring_end
+        .hidden kjudge_host_measuring
+        .hidden kjudge_host_measuring_end
+kjudge_host_measuring:
+        .incbin KJ_HOST_MEASURING
+kjudge_host_measuring_end:
+        .byte 0
         .section .note.GNU-stack,"",@progbits

@@ -7,6 +7,7 @@
 #include "judge/capture_protocol.h"
 #include "judge/export.h"
 #include "judge/judged_json.h"
+#include "judge/measured_device.h"
 #include "judge/profile.h"
 #include "score/result_json.h"
 #include "store/claim.h"
@@ -39,6 +40,7 @@ std::vector<JsonFormat> json_formats() {
           capture_status_json_format(),
           profile_json_format(),
           judged_json_format(),
+          json_format(measured_device_table()),
           json_format(bundle_json_table()),
           json_format(packed_table())};
 }

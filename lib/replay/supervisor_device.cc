@@ -16,17 +16,6 @@ constexpr std::uint64_t kStagingBytes = 8 * kMegabyte;
 
 std::uint64_t round_up(std::uint64_t size, std::uint64_t to) { return (size + to - 1) / to * to; }
 
-// At least 4 x the last-level cache: a cache with a random or adaptive policy keeps some of what it
-// held after one pass of its own size. On the host driver at most 256 MiB: the huge caches of large
-// servers are slices that a few cores do not fill, and 1 GiB took 60 ms for each replay, many times
-// the kernel.
-std::uint64_t eviction_bytes(const DeviceSide& side) {
-  const int cache = side.context.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
-  const std::uint64_t bytes =
-      std::max<std::uint64_t>(4 * static_cast<std::uint64_t>(std::max(cache, 0)), 16 * kMegabyte);
-  return side.driver.kind == DriverKind::host ? std::min(bytes, 256 * kMegabyte) : bytes;
-}
-
 const Tensor& find(const Bundle& bundle, std::size_t shape, const std::string& tensor_name) {
   for (const Tensor& tensor : bundle.tensors) {
     if (tensor.shape == shape && tensor.spec.name == tensor_name) return tensor;
@@ -43,6 +32,17 @@ void check_spec(const Tensor& tensor, const TensorSpec& wanted, DType dtype) {
 }
 
 }  // namespace
+
+// At least 4 x the last-level cache: a cache with a random or adaptive policy keeps some of what it
+// held after one pass of its own size. On the host driver at most 256 MiB: the huge caches of large
+// servers are slices that a few cores do not fill, and 1 GiB took 60 ms for each replay, many times
+// the kernel.
+std::uint64_t eviction_bytes(const DeviceSide& side) {
+  const int cache = side.context.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+  const std::uint64_t bytes =
+      std::max<std::uint64_t>(4 * static_cast<std::uint64_t>(std::max(cache, 0)), 16 * kMegabyte);
+  return side.driver.kind == DriverKind::host ? std::min(bytes, 256 * kMegabyte) : bytes;
+}
 
 BoundBundle bind_shapes(const BundleReader& reader, std::span<const Shape* const> shapes,
                         ExpectedType type) {

@@ -23,6 +23,9 @@
 
 namespace kjudge {
 
+// What to read so that the device's caches hold nothing else.
+std::uint64_t eviction_bytes(const DeviceSide& side);
+
 // A bundle seen through the shapes that are measured.
 struct BoundBundle {
   const BundleReader* reader = nullptr;

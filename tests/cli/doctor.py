@@ -22,6 +22,25 @@ class Doctor(_kjudge.Case):
         self.run_kjudge("doctor", XDG_CACHE_HOME=self.path("absent", "cache"))
         self.assertFalse(os.path.exists(self.path("absent")))
 
+    def test_measure_keeps_what_a_device_does(self):
+        out, _ = self.run_kjudge("doctor", "--measure", "--driver", "host", "--seconds", "0", "--pairs", "1",
+                                 "--json")
+        measured = json.loads(out)["measured"]
+        self.assertEqual(measured["evaluations"], 1)
+        for rate in ("read_bytes_per_s", "copied_bytes_per_s"):
+            self.assertGreater(measured["rates"][rate], 1e6)
+        self.assertEqual(sorted(measured["rates"]["operations_per_s"]), ["float32", "float64"])
+        noise = measured["noise"]
+        self.assertEqual([n["shape"] for n in noise],
+                         ["copy-%dus" % us for us in (5, 10, 30, 100, 300, 1000)])
+        self.assertLess(noise[0]["time_ns"], noise[-1]["time_ns"])  # 200 times the length
+        self.assertNotIn("between", noise[0])  # one round
+        cache = os.path.join(self.environment["XDG_CACHE_HOME"], "kjudge")
+        kept = [name for name in os.listdir(cache) if name.startswith("measured-")]
+        self.assertEqual(len(kept), 1)
+        with open(os.path.join(cache, kept[0])) as file:
+            self.assertEqual(json.load(file), measured)
+
     def test_missing_files_are_a_failure(self):
         out, _ = self.run_kjudge("doctor", status=5, KJUDGE_LIBRARY_DIR=self.path("nowhere"))
         self.assertIn("failure: kjudge's files", out)
