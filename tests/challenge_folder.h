@@ -31,6 +31,9 @@ inline constexpr std::string_view kFull = R"({
   "limits": {"build_s": 60, "prepare_s": 61, "capture_s": 62, "replay_s": 0.5,
              "memory_bytes": 1073741824, "output_bytes": 65536, "submission_bytes": 1048576,
              "bundle_bytes": 2097152},
+  "rates": [{"device": "H200", "bytes_per_s": 4.8e12,
+             "operations_per_s": {"float16": 9.89e14}},
+            {"device": "H100"}],
   "tensors": {
     "inputs": [
       {"name": "x", "dtype": "$dtype", "shape": ["rows", "columns"]},
@@ -68,6 +71,7 @@ inline constexpr std::string_view kFull = R"({
     {"name": "big", "arch": "sm_*", "dtype": "float16",
      "dims": {"rows": 4096, "columns": 1000, "picked": 7},
      "scalars": {"scale": 0.5, "steps": 4, "round": false},
+     "read_bytes": 33, "written_bytes": 70000000000, "operations": 5,
      "regimes": [{"name": "only", "pairs_per_round": 5}]}
   ],
   "tests": [

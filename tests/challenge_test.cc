@@ -76,6 +76,23 @@ std::string everything(const Challenge& challenge) {
 
 }  // namespace
 
+TEST_CASE("a shape's work and the devices' rates are read") {
+  const Challenge challenge = Folder().read();
+  CHECK_FALSE(challenge.shapes[0].work.has_value());
+  const Shape& big = challenge.shapes[1];
+  REQUIRE(big.work.has_value());
+  CHECK(big.work->read_bytes == 33);
+  CHECK(big.work->written_bytes == 70'000'000'000);
+  CHECK(big.work->operations == 5);
+  CHECK_FALSE(big.floor_ns.has_value());
+  REQUIRE(challenge.rates.size() == 2);
+  CHECK(challenge.rates[0].device == "H200");
+  CHECK(challenge.rates[0].bytes_per_s == 4.8e12);
+  REQUIRE(challenge.rates[0].operations_per_s.size() == 1);
+  CHECK(challenge.rates[0].operations_per_s[0] == std::pair(std::string("float16"), 9.89e14));
+  CHECK_FALSE(challenge.rates[1].bytes_per_s.has_value());
+}
+
 TEST_CASE("the golden challenge stays readable, and means what it meant") {
   const auto golden = fs::path(KJUDGE_TEST_FOLDER) / "golden" / "challenge-v1";
   const std::string text = everything(read_challenge(golden / "challenge"));
@@ -300,6 +317,14 @@ TEST_CASE("what the fields say together is checked, with the place and what to d
   CHECK(
       error_with("\"scalars\": {\"scale\": 1.0", "\"floor_us\": 3, \"scalars\": {\"scale\": 1.0") ==
       "challenge.json: tests[0].floor_us: a test is not timed and has no floor");
+  CHECK(error_with("\"scalars\": {\"scale\": 1.0",
+                   "\"operations\": 3, \"scalars\": {\"scale\": 1.0") ==
+        "challenge.json: tests[0]: a test is not timed and has no floor to compute");
+  CHECK(error_with("\"floor_us\": 1.25", "\"floor_us\": 1.25, \"read_bytes\": 4") ==
+        "challenge.json: shapes[0].floor_us: is given, so no floor is computed; leave it out, or "
+        "the shape's bytes and operations");
+  CHECK(error_with("{\"float16\": 9.89e14}", "{\"float33\": 1}")
+            .starts_with("challenge.json: rates[0].operations_per_s.float33: expected "));
   CHECK(error_with("\"dims\": {\"rows\": 1, ",
                    "\"name\": \"10x20x5\", \"dims\": {\"rows\":"
                    " 1, ") ==

@@ -26,6 +26,7 @@ Evaluation accepted() {
   ShapeFacts big = evaluations::shape(
       "4096x1000", [](int round, int pair) { return 1.5 + round / 64.0 + pair / 256.0; });
   big.floor_ns = 900'000.5;
+  big.floor_from = FloorFrom::measured;
   big.rounds[1].pairs[3].voids = 1;
   big.rounds[1].pairs[3].void_causes = {"another process used the device"};
   for (RoundFacts& round : big.rounds) round.pairs[4].regime = "large";
@@ -147,7 +148,9 @@ TEST_CASE("golden results read back to the same facts and the same score") {
   CHECK(read.shapes[0].rounds[1].pairs[3].void_causes.size() == 1);
   CHECK(read.shapes[1].rounds[5].pairs[4].arms[1].replays.size() == 3);
   CHECK(read.shapes[0].floor_ns == 900'000.5);
+  CHECK(read.shapes[0].floor_from == FloorFrom::measured);
   CHECK(!read.shapes[1].floor_ns.has_value());
+  CHECK(!read.shapes[1].floor_from.has_value());
 }
 
 TEST_CASE("a failure's values may be NaN and infinite, and a log any bytes") {

@@ -169,6 +169,13 @@ TEST_CASE("faster than the floor is flagged and still counts") {
   CHECK(flagged.ranked);
 }
 
+TEST_CASE("the speed of light is the floor by the submission's time, of each shape that has one") {
+  ShapeFacts shape = shape_of("s", [](int, int) { return 2.0; });
+  CHECK_FALSE(score(evaluation_of({shape})).shapes[0].speed_of_light.has_value());
+  shape.floor_ns = 0.9e6;
+  CHECK(*score(evaluation_of({shape})).shapes[0].speed_of_light == doctest::Approx(0.9));
+}
+
 // Rounds differ by more than pairs within one do, and the noise is skewed. The interval of 6 round
 // medians holds their median unless all 6 fall on one side: 1 - 2/64.
 TEST_CASE("the interval holds the true value with 96.9 %, also where rounds differ") {

@@ -182,6 +182,7 @@ class Resolver {
       if (!timed) fail(at + ".floor_us", "a test is not timed and has no floor");
       shape.floor_ns = *from.floor_us * 1000;
     }
+    resolve_work(from, at, shape);
     resolve_scalars(from, at, shape);
 
     const TensorsFile& tensors = file_.tensors;
@@ -204,6 +205,18 @@ class Resolver {
       shape.regimes.push_back(regime(regimes[i], cat(regimes_at, "[", i, "]"), shape, at));
     }
     return shape;
+  }
+
+  void resolve_work(const ShapeFile& from, const std::string& at, Shape& shape) const {
+    if (!from.read_bytes && !from.written_bytes && !from.operations) return;
+    if (!shape.timed) fail(at, "a test is not timed and has no floor to compute");
+    if (shape.floor_ns) {
+      fail(at + ".floor_us",
+           "is given, so no floor is computed; leave it out, or the shape's "
+           "bytes and operations");
+    }
+    shape.work = Work{from.read_bytes.value_or(0), from.written_bytes.value_or(0),
+                      from.operations.value_or(0)};
   }
 
   // "4096x1000", "test-5x3", with the dtype where the challenge has several for the arch.
@@ -381,6 +394,18 @@ std::string listed(const std::set<std::string>& names) {
 
 }  // namespace
 
+std::string_view name(FloorFrom from) {
+  switch (from) {
+    case FloorFrom::challenge:
+      return "challenge";
+    case FloorFrom::rates:
+      return "rates";
+    case FloorFrom::measured:
+      return "measured";
+  }
+  return "unknown";
+}
+
 std::string_view name(CheckKind kind) { return kCheckNames.at(static_cast<std::size_t>(kind)); }
 
 Challenge read_challenge(const fs::path& folder) {
@@ -415,6 +440,7 @@ Challenge read_challenge(const fs::path& folder) {
   challenge.compiler_flags = file.compiler_flags;
   challenge.hidden = file.hidden;
   challenge.limits = file.limits;
+  challenge.rates = file.rates;
   challenge.shapes = Resolver(file, path.string()).shapes();
   const auto files = challenge_files(folder, challenge.hidden);
   const auto require = [&](std::string_view name) {

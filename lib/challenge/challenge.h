@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -76,6 +77,20 @@ struct Scalar {
   std::variant<std::int64_t, double, bool> value;
 };
 
+// What every right kernel has to do for a shape.
+struct Work {
+  std::uint64_t read_bytes = 0, written_bytes = 0;  // of memory
+  std::uint64_t operations = 0;                     // of the shape's dtype
+};
+
+// What a floor was made of.
+enum class FloorFrom {
+  challenge,  // it says the time itself
+  rates,      // the shape's work, and what the challenge says that the device does at most
+  measured,   // the shape's work, and what doctor measured on the device
+};
+std::string_view name(FloorFrom from);
+
 // A shape, or a test: checked but not timed.
 struct Shape {
   std::string name;
@@ -88,6 +103,8 @@ struct Shape {
   std::vector<OutputSpec> outputs;
   std::vector<Regime> regimes;     // pairs_per_round sum to 5 for a timed shape
   std::optional<double> floor_ns;  // faster than this is flagged
+  FloorFrom floor_from = FloorFrom::challenge;
+  std::optional<Work> work;  // only where floor_ns is not in the file
 };
 
 enum class CacheMode { cold, hot };
@@ -109,6 +126,13 @@ struct ChallengeLimits {
   std::uint64_t bundle_bytes = std::uint64_t{16} << 30;  // of the recording's file
 };
 
+// What the devices whose name contains `device` do at most, by their maker.
+struct DeviceRates {
+  std::string device;
+  std::optional<double> bytes_per_s;                             // of memory
+  std::vector<std::pair<std::string, double>> operations_per_s;  // by dtype
+};
+
 struct Challenge {
   std::filesystem::path folder;
   std::string name;  // [a-z0-9-]+
@@ -121,6 +145,7 @@ struct Challenge {
   std::vector<std::string> compiler_flags;  // that a contestant may choose
   std::vector<std::string> hidden;          // files and folders that are no part of the challenge
   ChallengeLimits limits;
+  std::vector<DeviceRates> rates;
   std::vector<Shape> shapes;  // timed first, then tests, each in the file's order
   std::string sha256;         // of challenge_files(): all that a contestant's evaluation depends on
 };

@@ -288,6 +288,8 @@ FieldTable<RegimeFile> regime_table() {
                 "generators by the input's name; the input's own where absent")});
 }
 
+Kind<std::uint64_t> work_kind() { return integer_kind<std::uint64_t>(0, std::uint64_t{1} << 62); }
+
 FieldTable<ShapeFile> shape_table() {
   return FieldTable<ShapeFile>(
       {optional("name", &ShapeFile::name, label_kind(),
@@ -304,8 +306,32 @@ FieldTable<ShapeFile> shape_table() {
                 "numbers that kernel_fn has as inputs.NAME; every shape gives the same names"),
        optional("floor_us", &ShapeFile::floor_us, number_kind(0, 1e9),
                 "the hardware's limit: a submission that is faster is flagged, and still counts"),
+       optional("read_bytes", &ShapeFile::read_bytes, work_kind(),
+                "bytes of memory that every right kernel reads; a floor is computed from it"),
+       optional("written_bytes", &ShapeFile::written_bytes, work_kind(),
+                "bytes of memory that every right kernel writes; likewise"),
+       optional("operations", &ShapeFile::operations, work_kind(),
+                "arithmetic operations that every right kernel does, a multiply-add being two; "
+                "likewise"),
        optional("regimes", &ShapeFile::regimes, list_kind(object_kind(regime_table()), 1, 5),
                 "in the place of the challenge's, which hold where absent")});
+}
+
+FieldTable<DeviceRates> rates_table() {
+  std::vector<std::pair<std::string, std::string>> dtypes;
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const std::string dtype(name(static_cast<DType>(i)));
+    dtypes.emplace_back(dtype, dtype);
+  }
+  const Kind<double> rate = number_kind(1, 1e18);
+  return FieldTable<DeviceRates>(
+      {required("device", &DeviceRates::device, line_kind(1, 200),
+                "devices whose name contains this, such as \"H200\""),
+       optional("bytes_per_s", &DeviceRates::bytes_per_s, rate,
+                "bytes of memory that it reads and writes in a second"),
+       optional("operations_per_s", &DeviceRates::operations_per_s,
+                map_kind(word_kind(dtypes), rate),
+                "operations that it does in a second, by the shape's dtype")});
 }
 
 FieldTable<ChallengeLimits> limits_table() {
@@ -373,6 +399,9 @@ const FieldTable<ChallengeFile>& challenge_table() {
                      0, 1000),
            "files and folders beside it that are no part of the challenge"),
        optional("limits", &File::limits, object_kind(limits_table()), "what a submission may take"),
+       optional("rates", &File::rates, list_kind(object_kind(rates_table()), 0, 100),
+                "what devices do at most, by their maker, for the floors of shapes that say their "
+                "bytes and operations; the first that names the device holds"),
        required("tensors", &File::tensors, object_kind(tensors_table()), "inputs and outputs"),
        optional("regimes", &File::regimes, list_kind(object_kind(regime_table()), 1, 5),
                 "sets of input values; one, \"nominal\", where absent"),

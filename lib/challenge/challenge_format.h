@@ -78,6 +78,7 @@ struct ShapeFile {
   Named<std::int64_t> dims;
   Named<std::variant<std::int64_t, double, bool>> scalars;
   std::optional<double> floor_us;
+  std::optional<std::uint64_t> read_bytes, written_bytes, operations;
   std::optional<std::vector<RegimeFile>> regimes;
 };
 
@@ -91,6 +92,7 @@ struct ChallengeFile {
   PublishCode publish = PublishCode::never;
   std::vector<std::string> compiler_flags, hidden;
   ChallengeLimits limits;
+  std::vector<DeviceRates> rates;
   TensorsFile tensors;
   std::vector<RegimeFile> regimes = {{"nominal", 5, {}}};
   std::vector<ShapeFile> shapes, tests;

@@ -13,6 +13,7 @@
 #include "judge/agreement.h"
 #include "judge/device.h"
 #include "judge/device_lock.h"
+#include "judge/floor.h"
 #include "judge/interrupt.h"
 #include "judge/pipeline.h"
 #include "judge/sandbox.h"
@@ -30,6 +31,18 @@ std::string host_name() {
   std::array<char, 256> text{};
   if (::gethostname(text.data(), text.size() - 1) != 0) return "unknown";
   return text.data();
+}
+
+// The shapes that this device runs, with their floors on it. A challenge whose shapes have no work
+// needs nothing of the device.
+Challenge challenge_for(const Challenge& whole, const DeviceIdentity& identity,
+                        const Driver& driver, int device, const fs::path& cache) {
+  Challenge challenge = for_arch(whole, identity.arch);
+  if (std::any_of(challenge.shapes.begin(), challenge.shapes.end(),
+                  [](const Shape& shape) { return shape.work.has_value(); })) {
+    compute_floors(challenge, floor_basis(driver, device, cache));
+  }
+  return challenge;
 }
 
 Evaluation begin_evaluation(const DeviceIdentity& device, const Challenge& challenge,
@@ -183,7 +196,8 @@ fs::path challenge_bundle(const Driver& driver, const Challenge& challenge, Capt
 Evaluation evaluate(const Driver& driver, const Challenge& whole, const EvaluateOptions& options,
                     const ReportProgress& report) {
   const DeviceIdentity device = identify(driver, options.replay.device);
-  const Challenge challenge = for_arch(whole, device.arch);
+  const Challenge challenge =
+      challenge_for(whole, device, driver, options.replay.device, options.cache);
   require_shape(challenge, options.replay.only_shape);
   ReplayOptions replay = options.replay;
   Evaluation evaluation = begin_evaluation(device, challenge, options.submission.string(), replay);
@@ -247,7 +261,7 @@ Evaluation replay_bundles(const Driver& driver, const Challenge& whole,
                           const ReplayBundles& bundles, const fs::path& cache,
                           const ReplayOptions& options, const ReportProgress& report) {
   const DeviceIdentity device = identify(driver, options.device);
-  const Challenge challenge = for_arch(whole, device.arch);
+  const Challenge challenge = challenge_for(whole, device, driver, options.device, cache);
   require_shape(challenge, options.only_shape);
   const ReportProgress progress = interruptible(report);
   const auto opened = [&](const fs::path& given, CaptureRole role) {

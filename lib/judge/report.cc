@@ -201,6 +201,12 @@ std::string evaluation_table(const Evaluation& evaluation) {
       text += cat(shape.name, ": ", name(shape.verdict), ": ", printable(shape.message), "\n");
     }
   }
+  for (const ShapeScore& shape : scored.shapes) {
+    if (shape.speed_of_light) {
+      text += cat(shape.name,
+                  formatted(": %.1f %% of the speed of light\n", 100 * *shape.speed_of_light));
+    }
+  }
   text += cat("verdict: ", name(evaluation.verdict));
   if (!evaluation.message.empty()) text += cat(": ", printable(evaluation.message));
   text += "\n";
@@ -253,8 +259,9 @@ Json score_json(const std::string& file, const Evaluation& evaluation) {
                            {"baseline_ns", Json{shape.baseline_ns}},
                            {"submission_ns", Json{shape.submission_ns}},
                            {"speedup", Json{shape.speedup}},
-                           {"interval", interval_json(shape.interval)},
-                           {"below_floor", Json{shape.below_floor}}};
+                           {"interval", interval_json(shape.interval)}};
+    if (shape.speed_of_light) object.push_back({"speed_of_light", Json{*shape.speed_of_light}});
+    object.push_back({"below_floor", Json{shape.below_floor}});
     Json::List arms;
     for (const ArmName arm : {ArmName::baseline, ArmName::submission}) {
       if (shape.two_modes[static_cast<std::size_t>(arm)]) arms.push_back(text_json(name(arm)));

@@ -77,6 +77,7 @@ struct ShapeFacts {
   bool timed = true;
   int replays_per_arm = 1;  // m
   std::optional<double> floor_ns;
+  std::optional<FloorFrom> floor_from;  // where there is one; results of old versions do not say
   Verdict verdict = Verdict::accepted;
   std::string message;  // for the contestant; empty when accepted
   std::optional<CheckFailure> failure;

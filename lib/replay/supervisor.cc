@@ -57,6 +57,7 @@ Measurement::Measurement(const Driver& driver, const Challenge& challenge,
     facts.name = shape->name;
     facts.timed = shape->timed;
     facts.floor_ns = shape->floor_ns;
+    if (shape->floor_ns) facts.floor_from = shape->floor_from;
     facts_.push_back(facts);
     plans_.push_back(shape->timed ? plan_pairs(*shape, options.rounds, options.pairs_per_round,
                                                options.order_seed)

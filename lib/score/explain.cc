@@ -45,6 +45,18 @@ std::string pairs_text(const RoundFacts& round, const std::string& regime) {
   return text;
 }
 
+std::string_view source_of(FloorFrom from) {
+  switch (from) {
+    case FloorFrom::challenge:
+      return "the challenge";
+    case FloorFrom::rates:
+      return "the shape's work and the challenge's rates";
+    case FloorFrom::measured:
+      return "the shape's work and measured rates";
+  }
+  return "nobody";
+}
+
 std::string shape_text(const ShapeFacts& shape, const ShapeScore& scored) {
   int pairs = 0, voids = 0;
   for (const RoundFacts& round : shape.rounds) {
@@ -76,8 +88,9 @@ std::string shape_text(const ShapeFacts& shape, const ShapeScore& scored) {
   text += arm_text("baseline", scored.baseline_ns, scored.two_modes[0]);
   text += arm_text("submission", scored.submission_ns, scored.two_modes[1]);
   if (shape.floor_ns) {
-    text += formatted("  floor      %.1f ns: %.1f %% of the submission's time", *shape.floor_ns,
-                      100 * *shape.floor_ns / scored.submission_ns);
+    text += formatted("  floor      %.1f ns%s: %.1f %% of the submission's time", *shape.floor_ns,
+                      shape.floor_from ? cat(", by ", source_of(*shape.floor_from)).c_str() : "",
+                      100 * scored.speed_of_light.value_or(0));
     text += scored.below_floor ? ", which is below it: flagged, and counts\n" : "\n";
   }
   return text;

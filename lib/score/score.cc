@@ -174,6 +174,7 @@ Score score(const Evaluation& evaluation) {
     scored.regime_medians = medians_of(all, regimes);
     scored.speedup = geometric_mean(scored.regime_medians);
     scored.interval = span_of(scored.rounds, scored.speedup);
+    if (shape.floor_ns) scored.speed_of_light = *shape.floor_ns / scored.submission_ns;
     scored.below_floor = shape.floor_ns.has_value() && scored.submission_ns < *shape.floor_ns;
     for (const ArmName arm : {ArmName::baseline, ArmName::submission}) {
       scored.two_modes[static_cast<std::size_t>(arm)] = modes_of(shape, regimes, arm);

@@ -24,6 +24,7 @@ struct ShapeScore {
   double speedup = 0;  // median paired ratio; with several regimes the geometric mean of each one's
   Interval interval;   // smallest to largest of `rounds`, and of `speedup`
   bool below_floor = false;
+  std::optional<double> speed_of_light;  // the floor by the submission's time; absent without one
   std::array<std::optional<TwoModes>, 2> two_modes;  // by ArmName; of all its replays
   // The steps to them.
   std::vector<std::string> regimes;    // in the order they first appear

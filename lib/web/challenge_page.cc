@@ -12,6 +12,11 @@
 namespace kjudge {
 namespace {
 
+Cell floor_cell(const Shape& shape) {
+  if (shape.floor_ns) return number_cell(duration_text(*shape.floor_ns), *shape.floor_ns);
+  return number_cell(shape.work ? "computed" : "–");
+}
+
 Html shapes_table(const Challenge& challenge) {
   Table table;
   table.caption = "Shapes and tests";
@@ -24,9 +29,7 @@ Html shapes_table(const Challenge& challenge) {
         {heading_cell(shape.name), text_cell(shape.arch), text_cell(dims_text(shape)),
          text_cell(inputs_text(shape)), text_cell(outputs_text(shape)),
          text_cell(shape.timed ? "yes" : "only checked"), text_cell(regimes_text(shape)),
-         text_cell(checks_text(shape)),
-         shape.floor_ns ? number_cell(duration_text(*shape.floor_ns), *shape.floor_ns)
-                        : number_cell("–")});
+         text_cell(checks_text(shape)), floor_cell(shape)});
   }
   return table_element(table);
 }

@@ -80,11 +80,26 @@ Cell time_cell(double ns, bool two_modes) {
   return number_cell(std::move(both), ns);
 }
 
+Cell floor_cell(const ShapeFacts& shape, bool below) {
+  if (!shape.floor_ns) return number_cell("–");
+  std::string text = duration_text(*shape.floor_ns);
+  if (shape.floor_from == FloorFrom::measured) text += ", measured";
+  if (shape.floor_from == FloorFrom::rates) text += ", by rates";
+  Html both("span", {});
+  both.add(text);
+  if (below) {
+    both.add(" ");
+    both.add(floor_flag());
+  }
+  return number_cell(std::move(both), *shape.floor_ns);
+}
+
 Html shape_table(const Evaluation& evaluation, const Score& score) {
   Table table;
   table.caption = "Shapes";
-  table.columns = {"Shape", "Verdict", "Speedup", "Interval", "Baseline", "Submission", "Floor"};
-  table.numeric = {false, false, true, true, true, true, true};
+  table.columns = {"Shape",    "Verdict",    "Speedup", "Interval",
+                   "Baseline", "Submission", "Floor",   "Speed of light"};
+  table.numeric = {false, false, true, true, true, true, true, true};
   table.sortable = true;
   for (const ShapeFacts& shape : evaluation.shapes) {
     std::vector<Cell> row = {heading_cell(shape.name), text_cell(verdict_badge(shape.verdict))};
@@ -98,15 +113,11 @@ Html shape_table(const Evaluation& evaluation, const Score& score) {
       row.push_back(number_cell(shape.timed ? "no times" : "not timed"));
       row.insert(row.end(), 3, number_cell("–"));
     }
-    if (scored != nullptr && scored->below_floor) {
-      Html both("span", {});
-      both.add(cat(duration_text(*shape.floor_ns), " "));
-      both.add(floor_flag());
-      row.push_back(number_cell(std::move(both), *shape.floor_ns));
-    } else {
-      row.push_back(shape.floor_ns ? number_cell(duration_text(*shape.floor_ns), *shape.floor_ns)
-                                   : number_cell("–"));
-    }
+    row.push_back(floor_cell(shape, scored != nullptr && scored->below_floor));
+    row.push_back(scored != nullptr && scored->speed_of_light
+                      ? number_cell(cat(fixed_text(100 * *scored->speed_of_light, 1), " %"),
+                                    *scored->speed_of_light)
+                      : number_cell("–"));
     table.rows.push_back(std::move(row));
   }
   return table_element(table);

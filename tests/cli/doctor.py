@@ -24,7 +24,7 @@ class Doctor(_kjudge.Case):
 
     def test_measure_keeps_what_a_device_does(self):
         out, _ = self.run_kjudge("doctor", "--measure", "--driver", "host", "--seconds", "0", "--pairs", "1",
-                                 "--json")
+                                 "--json", XDG_CACHE_HOME=self.path("cache"))
         measured = json.loads(out)["measured"]
         self.assertEqual(measured["evaluations"], 1)
         for rate in ("read_bytes_per_s", "copied_bytes_per_s"):
@@ -35,10 +35,9 @@ class Doctor(_kjudge.Case):
                          ["copy-%dus" % us for us in (5, 10, 30, 100, 300, 1000)])
         self.assertLess(noise[0]["time_ns"], noise[-1]["time_ns"])  # 200 times the length
         self.assertNotIn("between", noise[0])  # one round
-        cache = os.path.join(self.environment["XDG_CACHE_HOME"], "kjudge")
-        kept = [name for name in os.listdir(cache) if name.startswith("measured-")]
-        self.assertEqual(len(kept), 1)
-        with open(os.path.join(cache, kept[0])) as file:
+        kept = os.listdir(self.path("cache", "kjudge"))
+        self.assertRegex(" ".join(kept), "^measured-[0-9a-f]{16}\\.json$")
+        with open(self.path("cache", "kjudge", kept[0])) as file:
             self.assertEqual(json.load(file), measured)
 
     def test_missing_files_are_a_failure(self):

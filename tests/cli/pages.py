@@ -104,7 +104,14 @@ class Pages(_kjudge.Case):
         # Judged again after a judge error.
         self.assertIn("evaluation/5-2.html", site)
         self.assertIn("5-2.html", site["evaluation/5.html"])
-        self.assertIn("below the floor", site["evaluation/7.html"])
+        fast = Parser(site["evaluation/7.html"]).text
+        self.assertIn("900.0 ms below the floor", fast)
+        self.assertRegex(fast, r"900\.0 ms, measured below the floor\d{6}\.\d %")  # of the speed of light
+        self.assertIn("two modes", fast)
+        self.assertNotIn("two modes", Parser(site["evaluation/6.html"]).text)
+        out, _ = self.run_kjudge("show", "7", "--results", self.path("results"))
+        self.assertIn("below the floor, two modes of the submission", out)
+        self.assertRegex(out, r"4096x1000: \d+\.\d % of the speed of light")
         rows = list(csv.reader(site["profile/3.4096x1000.csv"].splitlines()))
         self.assertEqual(len(rows), 1 + 2 * 8)
         self.assertEqual(rows[8][-1], "'=NVIDIA H200")
