@@ -27,7 +27,7 @@ inline constexpr std::string_view kFull = R"({
   "cache": "hot",
   "reference": "recorded", "publish_code": "licensed",
   "compiler_flags": ["-O3", "-ffast-math"],
-  "hidden": ["notes"],
+  "hidden": ["notes"], "gpus_per_evaluation": 2,
   "limits": {"build_s": 60, "prepare_s": 61, "capture_s": 62, "replay_s": 0.5,
              "memory_bytes": 1073741824, "output_bytes": 65536, "submission_bytes": 1048576,
              "bundle_bytes": 2097152},

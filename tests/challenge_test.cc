@@ -119,6 +119,7 @@ TEST_CASE("a challenge is read with every shape resolved") {
   CHECK(challenge.limits.output_bytes == 1 << 16);
   CHECK(challenge.limits.submission_bytes == 1 << 20);
   CHECK(challenge.limits.bundle_bytes == 2 << 20);
+  CHECK(challenge.gpus_per_evaluation == 2);
   REQUIRE(challenge.shapes.size() == 3);
 
   const Shape& small = challenge.shapes[0];

@@ -402,7 +402,7 @@ TEST_CASE("child: maps shared memory" * doctest::skip()) {
   const HostContext context;
   const Driver& driver = Driver::open(DriverKind::host);
   const DeviceMemory memory = DeviceMemory::import(driver, Fd(3), 4 * kMiB);
-  Arena arena(driver, 0);
+  Arena arena(driver, 0, 0);
   arena.map(arena.begin() + 16 * kMiB, memory, Access::read_write);
   const HostModule module("kernels");
   const DeviceArray<int> count(1);
@@ -415,7 +415,7 @@ TEST_CASE("memory is shared with another process, at the same address") {
   const HostContext context;
   const Driver& driver = Driver::open(DriverKind::host);
   const DeviceMemory memory = DeviceMemory::create(driver, 0, 4 * kMiB);
-  Arena arena(driver, 0);
+  Arena arena(driver, 0, 0);
   const std::uint64_t address = arena.begin() + 16 * kMiB;
   CHECK(arena.begin() == kArenaBase);
   arena.map(address, memory, Access::read_write);

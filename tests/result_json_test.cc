@@ -222,6 +222,29 @@ TEST_CASE("what the GPU said after a round: absent is not the same as for no rea
                 cool);
 }
 
+TEST_CASE("what other devices measured reads back, and is told beside the score") {
+  Evaluation evaluation = accepted();
+  evaluation.device = "GPU-1";
+  evaluation.others = {{"GPU-2", Verdict::accepted, "fine", evaluation.shapes}};
+  const std::string text = result_to_json(evaluation);
+  CHECK(text.find("\"devices\": [") != text.npos);
+  CHECK(text.find("devices_agree") == text.npos);  // as mostly
+  const Evaluation read = result_from_json(text, "r.json");
+  CHECK(result_to_json(read) == text);
+  REQUIRE(read.others.size() == 1);
+  CHECK(read.others[0].device == "GPU-2");
+  CHECK(read.others[0].message == "fine");
+  CHECK(read.others[0].shapes.size() == 3);
+  CHECK(read.others[0].shapes[0].floor_ns == 900'000.5);
+  CHECK(evaluation_table(read).find("\non GPU-1: 1.392x [1.374, 1.409]\n"
+                                    "on GPU-2: 1.392x [1.374, 1.409]\nscore: ") !=
+        std::string::npos);
+
+  evaluation.others[0].shapes.erase(evaluation.others[0].shapes.begin());  // 1.25x alone
+  CHECK(result_to_json(evaluation).find("\"devices_agree\": false") != std::string::npos);
+  CHECK(evaluation_table(evaluation).find("\nthe devices disagree: ") != std::string::npos);
+}
+
 TEST_CASE("the score in a file is not believed") {
   const std::string text = result_to_json(accepted());
   const std::string forged = replaced(text, "\"speedup\": ", "\"speedup\": 9");
@@ -250,6 +273,7 @@ TEST_CASE("every field of a result refuses every wrong kind, and names itself") 
   shape.rounds[0].temperature_c = 71;
   shape.rounds[0].throttle_reasons = {{"sw_power_cap"}};
   evaluation.shapes.push_back(shape);
+  evaluation.others = {{"another GPU", Verdict::wrong_result, "y is wrong", evaluation.shapes}};
   evaluation.baseline_sha256 = evaluation.reference_sha256 = evaluation.bundle_sha256 =
       std::string(64, 'b');
   evaluation.sandbox = "bubblewrap 0.8.0, uid 60001, no cgroup";
@@ -339,6 +363,17 @@ TEST_CASE("a verdict that contradicts those of the shapes is refused") {
   CHECK(message_of(edited) ==
         "r.json: shapes[1].verdict: expected \"accepted\", as the result's own verdict is, found "
         "\"gpu_fault\"");
+  edited = accepted();
+  edited.others = {{"GPU-2", Verdict::accepted, "", edited.shapes}};
+  CHECK(message_of(edited) == "no error");
+  edited.others[0].shapes[1].verdict = Verdict::timeout;
+  CHECK(message_of(edited) ==
+        "r.json: others[0].shapes[1].verdict: expected \"accepted\", as the result's own verdict "
+        "is, found \"timeout\"");
+  edited.others[0] = {"GPU-2", Verdict::wrong_result, "", {}};
+  CHECK(message_of(edited).starts_with("r.json: others[0].verdict: expected \"accepted\""));
+  edited.verdict = Verdict::wrong_result;
+  CHECK(message_of(edited) == "no error");
   edited = wrong_result();
   CHECK(message_of(edited) == "no error");
   edited.shapes[0].verdict = Verdict::accepted;

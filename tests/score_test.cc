@@ -169,6 +169,41 @@ TEST_CASE("faster than the floor is flagged and still counts") {
   CHECK(flagged.ranked);
 }
 
+TEST_CASE("of several devices each has its speedup; the score is the first one's, not the best") {
+  const auto times = [](double ratio) {
+    return shape_of("s", [=](int round, int) { return ratio + round / 100.0; });
+  };
+  Evaluation judged = evaluation_of({times(2.00)});
+  CHECK(score(judged).devices.empty());
+  judged.others = {{"second", Verdict::accepted, "", {times(2.04)}}};
+  Score made = score(judged);
+  CHECK(made.ranked);
+  CHECK(made.speedup == doctest::Approx(2.025));
+  REQUIRE(made.devices.size() == 2);
+  CHECK(made.devices[0].device == judged.device);
+  CHECK(made.devices[0].speedup == made.speedup);
+  CHECK(made.devices[1].device == "second");
+  CHECK(made.devices[1].speedup == doctest::Approx(2.065));
+  CHECK(made.devices[1].interval.low == doctest::Approx(2.04));
+  CHECK(made.devices_agree);  // 2.00 to 2.05 and 2.04 to 2.09
+  judged.others.push_back({"third", Verdict::accepted, "", {times(2.06)}});
+  made = score(judged);  // overlaps the second, not the first
+  CHECK_FALSE(made.devices_agree);
+  CHECK(made.ranked);
+  CHECK(made.speedup == doctest::Approx(2.025));
+}
+
+TEST_CASE("what is not right and complete on every device is not ranked") {
+  const auto right = [] { return shape_of("s", [](int, int) { return 2.0; }); };
+  Evaluation judged = evaluation_of({right()});
+  judged.others = {{"second", Verdict::accepted, "", {right()}}};
+  judged.others[0].shapes[0].rounds.pop_back();
+  CHECK(score(judged).why_not == "on second: shape s: 5 of 6 rounds");
+  judged.others[0] = {"second", Verdict::wrong_result, "y is wrong", {}};
+  CHECK(score(judged).why_not == "on second: the verdict is wrong_result");
+  CHECK(score(judged).devices.size() == 1);
+}
+
 TEST_CASE("the speed of light is the floor by the submission's time, of each shape that has one") {
   ShapeFacts shape = shape_of("s", [](int, int) { return 2.0; });
   CHECK_FALSE(score(evaluation_of({shape})).shapes[0].speed_of_light.has_value());

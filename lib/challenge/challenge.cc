@@ -437,6 +437,7 @@ Challenge read_challenge(const fs::path& folder) {
   challenge.cache = file.cache;
   challenge.reference = file.reference;
   challenge.publish = file.publish;
+  challenge.gpus_per_evaluation = file.gpus_per_evaluation;
   challenge.compiler_flags = file.compiler_flags;
   challenge.hidden = file.hidden;
   challenge.limits = file.limits;

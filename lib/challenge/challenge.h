@@ -142,6 +142,7 @@ struct Challenge {
   CacheMode cache = CacheMode::cold;
   ReferenceMode reference = ReferenceMode::recorded;
   PublishCode publish = PublishCode::never;
+  int gpus_per_evaluation = 1;
   std::vector<std::string> compiler_flags;  // that a contestant may choose
   std::vector<std::string> hidden;          // files and folders that are no part of the challenge
   ChallengeLimits limits;

@@ -387,6 +387,8 @@ const FieldTable<ChallengeFile>& challenge_table() {
                                         {"all", PublishCode::all}}),
                 "whose code others may see: nobody's, that of submissions which name a license, "
                 "everybody's"),
+       optional("gpus_per_evaluation", &File::gpus_per_evaluation, integer_kind(1, 16),
+                "on how many devices of a node each submission is measured, each apart"),
        optional("compiler_flags", &File::compiler_flags,
                 list_kind(matching_kind("a compiler flag that begins with \"-\", without blanks",
                                         "-[!-~]+"),

@@ -90,6 +90,7 @@ struct ChallengeFile {
   CacheMode cache = CacheMode::cold;
   ReferenceMode reference = ReferenceMode::recorded;
   PublishCode publish = PublishCode::never;
+  int gpus_per_evaluation = 1;
   std::vector<std::string> compiler_flags, hidden;
   ChallengeLimits limits;
   std::vector<DeviceRates> rates;

@@ -82,9 +82,9 @@ Fd DeviceMemory::export_fd() const {
   return Fd(fd);
 }
 
-Arena::Arena(const Driver& driver, int device) : driver_(driver), device_(device) {
-  KJ_CHECK(device >= 0 && static_cast<std::uint32_t>(device) < kMaxDevices);
-  const std::uint64_t wanted = kArenaBase + static_cast<std::uint64_t>(device) * kArenaSize;
+Arena::Arena(const Driver& driver, int device, int range) : driver_(driver), device_(device) {
+  KJ_CHECK(range >= 0 && static_cast<std::uint32_t>(range) < kMaxDevices);
+  const std::uint64_t wanted = kArenaBase + static_cast<std::uint64_t>(range) * kArenaSize;
   CUdeviceptr got = 0;
   KJ_DRIVER(driver, cuMemAddressReserve(&got, kArenaSize, 0, wanted, 0));
   if (got != wanted) {

@@ -34,13 +34,14 @@ class DeviceMemory {
 
 enum class Access { none, read, read_write };
 
-// A device's range of addresses: one reservation at kArenaBase + device * kArenaSize, the same in
-// every process, so that pointers recorded in one are true in another. Made right after the context
-// exists. Fault::device when the range is taken (the driver treats the address as a hint).
-// Not thread-safe.
+// A device's range of addresses: one reservation at kArenaBase + range * kArenaSize, the same in
+// every process, so that pointers recorded in one are true in another. `range` is the number that
+// the device had where they were recorded: a sandbox, or the same recording on another device, has
+// other numbers. Made right after the context exists. Fault::device when the range is taken (the
+// driver treats the address as a hint). Not thread-safe.
 class Arena {
  public:
-  Arena(const Driver& driver, int device);
+  Arena(const Driver& driver, int device, int range);
   ~Arena();  // unmaps everything
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "store/index.h"
+
 namespace kjudge {
 namespace {
 
@@ -43,6 +45,27 @@ DeviceIdentity identify(const Driver& driver, int device) {
           attribute(driver, handle, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
   identity.trust = "device";
   return identity;
+}
+
+std::vector<int> other_devices(const Driver& driver, const Challenge& challenge, int first) {
+  std::vector<int> others;
+  const DeviceIdentity here = identify(driver, first);
+  for (int i = 1; i < challenge.gpus_per_evaluation; ++i) {
+    const int device = first + i;
+    try {
+      const DeviceIdentity other = identify(driver, device);
+      if (device_kind(other.arch, other.name) != device_kind(here.arch, here.name)) {
+        throw Error(Fault::usage, cat("device ", device, " is a ", other.name, ", device ", first,
+                                      " a ", here.name));
+      }
+    } catch (Error& error) {
+      error.context(cat("challenge ", challenge.name, " wants ", challenge.gpus_per_evaluation,
+                        " devices of a kind for each evaluation, from device ", first, " on"));
+      throw;
+    }
+    others.push_back(device);
+  }
+  return others;
 }
 
 const Driver& open_driver(const std::string& choice, const Challenge& challenge) {

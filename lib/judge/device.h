@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "challenge/challenge.h"
 #include "driver/driver.h"
@@ -19,6 +20,10 @@ struct DeviceIdentity {
 
 // Fault::usage when there is no device of that number.
 DeviceIdentity identify(const Driver& driver, int device);
+
+// The devices after `first` that an evaluation of the challenge takes too: as many as
+// gpus_per_evaluation wants. Fault::usage where there are fewer, or one is of another kind.
+std::vector<int> other_devices(const Driver& driver, const Challenge& challenge, int first);
 
 // "auto" follows the challenge: a GPU if one is there and a shape is for it, else the host driver
 // if a shape is for the processor. Fault::device, saying what to do, when neither can run a shape.

@@ -25,7 +25,7 @@ std::uint64_t buffer_bytes(const DeviceSide& side) {
 }  // namespace
 
 DeviceMeter::DeviceMeter(const Driver& driver, int device, std::function<void()> tick)
-    : side_(driver, device),
+    : side_(driver, device, 0),
       tick_(std::move(tick)),
       kernels_(driver),
       launch_(driver, side_.kernels, side_.stream.get(), kBlockTimeoutNs),

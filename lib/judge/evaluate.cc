@@ -121,6 +121,39 @@ BundleReader open_bundle(const fs::path& path, const DeviceIdentity& device,
   return reader;
 }
 
+// Measures on the other devices that are wanted, one after the other. A failure on one of them is
+// the submission's: it has to be right on all.
+void measure_others(Evaluation& evaluation, const Driver& driver, const Challenge& challenge,
+                    const BundleReader* reference, const BundleReader& baseline,
+                    const BundleReader& submission, const ReplayOptions& replay,
+                    const ReportProgress& progress) {
+  for (const int device : replay.other_devices) {
+    if (evaluation.verdict != Verdict::accepted) return;
+    const DeviceIdentity identity = identify(driver, device);
+    const std::size_t number = evaluation.others.size() + 2;
+    const std::string where = cat("device ", device, " (", identity.name, "): ");
+    ReplayOptions options = replay;
+    options.device = device;
+    options.evaluation = cat(evaluation.id, "/", number);
+    const ReportProgress labelled = [&](const Progress& now) {
+      progress({where + now.step, now.shape, now.done});
+    };
+    Evaluation there;
+    try {
+      const DeviceLock lock = lock_device(identity, device, labelled);
+      measure(driver, challenge, reference, baseline, submission, options, labelled, there);
+    } catch (Error& error) {
+      error.context(where.substr(0, where.size() - 2));
+      throw;
+    }
+    evaluation.others.push_back(
+        {identity.name, there.verdict, there.message, std::move(there.shapes)});
+    if (there.verdict == Verdict::accepted) continue;
+    evaluation.verdict = there.verdict;
+    evaluation.message = where + there.message;
+  }
+}
+
 // Measures, and notes which recordings it was.
 void replay_into(Evaluation& evaluation, const Driver& driver, const Challenge& challenge,
                  const BundleReader* reference, const BundleReader& baseline,
@@ -132,6 +165,7 @@ void replay_into(Evaluation& evaluation, const Driver& driver, const Challenge& 
   evaluation.baseline_sha256 = sha256_of_file(baseline.fd(), "the baseline's bundle");
   evaluation.bundle_sha256 = sha256_of_file(submission.fd(), "the submission's bundle");
   measure(driver, challenge, reference, baseline, submission, replay, progress, evaluation);
+  measure_others(evaluation, driver, challenge, reference, baseline, submission, replay, progress);
 }
 
 ReportProgress interruptible(const ReportProgress& report) {

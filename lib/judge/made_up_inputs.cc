@@ -19,7 +19,7 @@ void write_made_up_inputs(const Driver& driver, const Challenge& challenge,
   }
   if (shapes.empty()) return;
   // Nothing of a contestant's runs here.
-  SupervisorDevice side(driver, options.device, true);
+  SupervisorDevice side(driver, options.device, 0, true);
   side.make_inputs(shapes);
   side.start_inputs(challenge, check_interrupt);
   side.make_buffers();  // for digests

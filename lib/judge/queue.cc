@@ -56,6 +56,7 @@ class Queue {
         reports_(reports),
         index_(results, reports.line) {
     const DeviceIdentity device = identify(driver, options.replay.device);
+    other_devices_ = other_devices(driver, challenge, options.replay.device);
     terms_ = {challenge.name,
               challenge.version,
               challenge.sha256,
@@ -153,6 +154,7 @@ class Queue {
     evaluate_options.cache = options_.cache;
     evaluate_options.keep_bundle = claim.folder() / "bundle.kjb";
     evaluate_options.replay = options_.replay;
+    evaluate_options.replay.other_devices = other_devices_;
     evaluate_options.sandbox = options_.sandbox;
     tried_.insert(submission.identity.number);
     Evaluation evaluation;
@@ -253,6 +255,7 @@ class Queue {
   const Reports reports_;
   StoreIndex index_;
   Terms terms_;
+  std::vector<int> other_devices_;
   std::set<std::string> said_;
   std::set<int> tried_;
   JudgedQueue done_;

@@ -75,6 +75,7 @@ JudgedAgain judge_again(const Driver& driver, const Challenge& challenge,
   again.secret = draw_replay_secret();
   ReplayOptions replay;
   replay.device = options.device;
+  replay.other_devices = other_devices(driver, challenge, options.device);
   replay.evaluation = again.secret.evaluation;
   replay.secret = again.secret.secret;
   replay.order_seed = again.secret.order_seed;

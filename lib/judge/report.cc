@@ -210,6 +210,12 @@ std::string evaluation_table(const Evaluation& evaluation) {
   text += cat("verdict: ", name(evaluation.verdict));
   if (!evaluation.message.empty()) text += cat(": ", printable(evaluation.message));
   text += "\n";
+  for (const DeviceScore& device : scored.devices) {
+    text += cat("on ", printable(device.device), formatted(": %.3fx ", device.speedup),
+                interval_text(device.interval), "\n");
+  }
+  if (!scored.devices_agree)
+    text += "the devices disagree: no speedup lies in all their intervals\n";
   if (scored.ranked) {
     text += formatted("score: %.3fx ", scored.speedup) + interval_text(scored.interval) + "\n";
   } else if (evaluation.verdict == Verdict::accepted) {
@@ -269,14 +275,25 @@ Json score_json(const std::string& file, const Evaluation& evaluation) {
     if (!arms.empty()) object.push_back({"two_modes", Json{std::move(arms)}});
     shapes.push_back(Json{std::move(object)});
   }
-  return Json{Json::Object{{"file", text_json(file)},
-                           {"submission", text_json(evaluation.submission)},
-                           {"verdict", text_json(name(evaluation.verdict))},
-                           {"ranked", Json{scored.ranked}},
-                           {"why_not", text_json(scored.why_not)},
-                           {"speedup", Json{scored.speedup}},
-                           {"interval", interval_json(scored.interval)},
-                           {"shapes", Json{std::move(shapes)}}}};
+  Json::Object object = {{"file", text_json(file)},
+                         {"submission", text_json(evaluation.submission)},
+                         {"verdict", text_json(name(evaluation.verdict))},
+                         {"ranked", Json{scored.ranked}},
+                         {"why_not", text_json(scored.why_not)},
+                         {"speedup", Json{scored.speedup}},
+                         {"interval", interval_json(scored.interval)},
+                         {"shapes", Json{std::move(shapes)}}};
+  if (!scored.devices.empty()) {
+    Json::List devices;
+    for (const DeviceScore& device : scored.devices) {
+      devices.push_back(Json{Json::Object{{"device", text_json(device.device)},
+                                          {"speedup", Json{device.speedup}},
+                                          {"interval", interval_json(device.interval)}}});
+    }
+    object.push_back({"devices", Json{std::move(devices)}});
+    object.push_back({"devices_agree", Json{scored.devices_agree}});
+  }
+  return Json{std::move(object)};
 }
 
 }  // namespace kjudge

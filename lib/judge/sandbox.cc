@@ -90,6 +90,7 @@ constexpr const char* kEnvironment[] = {"PATH",
                                         "KJUDGE_NVCC",
                                         "KJUDGE_CUPTI",
                                         "LD_LIBRARY_PATH",
+                                        "KJUDGE_HOST_DEVICES",
                                         "KJUDGE_HOST_MEMORY",
                                         "KJUDGE_HOST_LAUNCH_TIMEOUT_MS"};
 

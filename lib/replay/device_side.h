@@ -10,11 +10,12 @@ namespace kjudge {
 // What a process of a replay has on its device, made in this order: the arena is reserved before
 // the driver can have put anything at its address.
 struct DeviceSide {
-  DeviceSide(const Driver& its_driver, int its_number)
+  // `range`: of the arena.
+  DeviceSide(const Driver& its_driver, int its_number, int range)
       : driver(its_driver),
         number(its_number),
         context(driver, number),
-        arena(driver, number),
+        arena(driver, number, range),
         kernels(driver),
         stream(driver) {}
 

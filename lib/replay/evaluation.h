@@ -89,6 +89,15 @@ struct Phase {
   double seconds = 0;
 };
 
+// The same recording measured on another device of the node, apart: on inputs and in rounds of its
+// own. The inputs are those of an evaluation with the id ID/N, where this is the Nth device.
+struct OnDevice {
+  std::string device;  // as Evaluation has it
+  Verdict verdict = Verdict::judge_error;
+  std::string message;
+  std::vector<ShapeFacts> shapes;
+};
+
 struct Evaluation {
   std::string id;  // UUID
   std::string challenge;
@@ -113,7 +122,8 @@ struct Evaluation {
   std::string message;  // one paragraph: what happened and what to do
   std::string log;      // the contestant's own output and traceback, cut to the limit
   std::vector<ShapeFacts> shapes;
-  std::vector<Phase> phases;  // wall seconds by step
+  std::vector<OnDevice> others;  // where the challenge wants several devices; verdict is of all
+  std::vector<Phase> phases;     // wall seconds by step
 };
 
 }  // namespace kjudge

@@ -128,6 +128,17 @@ std::size_t region_of(const Bundle& bundle, std::uint64_t address) {
   return static_cast<std::size_t>(region - bundle.regions.begin());
 }
 
+int arena_range(const Bundle& bundle) {
+  if (bundle.regions.empty()) return 0;
+  const std::uint32_t device = bundle.regions.front().device;
+  for (const Region& region : bundle.regions) {
+    if (region.device == device) continue;
+    throw Error(Fault::malformed, cat("its memory is of devices ", device, " and ", region.device,
+                                      "; only recordings of one device can be replayed"));
+  }
+  return static_cast<int>(device);
+}
+
 std::uint64_t poison_key(std::uint64_t poison, std::size_t output) {
   return poison + 0x9e3779b97f4a7c15u * (output + 1);
 }

@@ -45,6 +45,10 @@ std::vector<ShapeTensors> tensors_by_shape(const Bundle& bundle);
 // Index of the region that holds `address`; the bundle's validation promises that there is one.
 std::size_t region_of(const Bundle& bundle, std::uint64_t address);
 
+// The range of the arena that the bundle's addresses are of. Fault::malformed where they are of
+// several: a recording of several devices, which nothing here replays.
+int arena_range(const Bundle& bundle);
+
 // The seed of output `output`'s random bytes in a replay poisoned with `poison`.
 std::uint64_t poison_key(std::uint64_t poison, std::size_t output);
 

@@ -19,9 +19,10 @@ struct ReplayOptions {
   int pairs_per_round = kPairsPerRound;
   std::string only_shape;  // empty: all, tests first
   int device = 0;
-  std::string secret;            // of the inputs
-  std::string evaluation;        // UUID; part of every input key
-  std::uint64_t order_seed = 0;  // start order, slots, AB/BA
+  std::vector<int> other_devices;  // on which evaluate() and replay_bundles() measure too
+  std::string secret;              // of the inputs
+  std::string evaluation;          // UUID; part of every input key
+  std::uint64_t order_seed = 0;    // start order, slots, AB/BA
   std::filesystem::path
       worker;  // what is started as `WORKER worker --socket FD`; empty: this program
   bool allow_pageable = false;  // measure although kernels can reach the worker's ordinary memory

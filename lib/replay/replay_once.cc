@@ -31,7 +31,7 @@ void replay_once(const Driver& driver, const Challenge& challenge, const BundleR
     throw Error(Fault::usage, cat("challenge ", challenge.name, " has no shape ", shape_name));
   }
   // Times are not at stake, so neither is what the kernels can reach.
-  SupervisorDevice side(driver, device, true);
+  SupervisorDevice side(driver, device, arena_range(bundle.bundle()), true);
   const std::vector<const Shape*> shapes = {shape};
   side.make_inputs(shapes);
   side.start_inputs(challenge, [] {});

@@ -81,7 +81,9 @@ void Measurement::set_up(const BundleReader* reference, const BundleReader& base
   say("starting", 0);
   const auto timer = phases_.time("start");
   reach("supervisor", "context");
-  side_ = std::make_unique<SupervisorDevice>(driver_, options_.device, options_.allow_pageable);
+  side_ = std::make_unique<SupervisorDevice>(
+      driver_, options_.device, reference == nullptr ? 0 : arena_range(reference->bundle()),
+      options_.allow_pageable);
   try {
     side_->make_inputs(shapes_);
   } catch (Error& error) {

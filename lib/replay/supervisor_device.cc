@@ -47,6 +47,7 @@ std::uint64_t eviction_bytes(const DeviceSide& side) {
 BoundBundle bind_shapes(const BundleReader& reader, std::span<const Shape* const> shapes,
                         ExpectedType type) {
   const Bundle& bundle = reader.bundle();
+  arena_range(bundle);
   BoundBundle bound{&reader, {}, tensors_by_shape(bundle), {}};
   for (const Shape* shape : shapes) {
     const auto recorded =
@@ -97,8 +98,8 @@ BoundBundle bind_shapes(const BundleReader& reader, std::span<const Shape* const
   return bound;
 }
 
-SupervisorDevice::SupervisorDevice(const Driver& driver, int device, bool allow_pageable)
-    : side_(driver, device), driver_(driver), results_(driver, 4096) {
+SupervisorDevice::SupervisorDevice(const Driver& driver, int device, int range, bool allow_pageable)
+    : side_(driver, device, range), driver_(driver), results_(driver, 4096) {
   if (driver.kind == DriverKind::cuda && !allow_pageable &&
       side_.context.attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) != 0) {
     throw Error(

@@ -38,8 +38,9 @@ struct BoundBundle {
 
 enum class ExpectedType { of_submission, of_reference };
 
-// Fault::malformed when the bundle lacks a shape or tensor, has one of another type or size, or has
-// an input that is not alone in its region: all inputs of a shape are memory of the supervisor's.
+// Fault::malformed when the bundle is of several devices, lacks a shape or tensor, has one of
+// another type or size, or has an input that is not alone in its region: all inputs of a shape are
+// memory of the supervisor's.
 BoundBundle bind_shapes(const BundleReader& reader, std::span<const Shape* const> shapes,
                         ExpectedType type);
 
@@ -48,8 +49,9 @@ BoundBundle bind_shapes(const BundleReader& reader, std::span<const Shape* const
 // never sent to anyone.
 class SupervisorDevice {
  public:
-  // Fault::device on a GPU that reads pageable host memory, unless `allow_pageable`.
-  SupervisorDevice(const Driver& driver, int device, bool allow_pageable);
+  // `range` is that of the reference's bundle. Fault::device on a GPU that reads pageable host
+  // memory, unless `allow_pageable`.
+  SupervisorDevice(const Driver& driver, int device, int range, bool allow_pageable);
 
   // In this order, once. The bundles, shapes and challenge must outlive this.
   void make_inputs(std::vector<const Shape*> shapes);

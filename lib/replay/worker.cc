@@ -107,7 +107,7 @@ void Replayer::set_up() {
   close_files(kind);
   driver_ = &Driver::open(kind);
   bundle_ = std::make_unique<BundleReader>(message.fds[0].get(), "bundle");
-  device_ = std::make_unique<DeviceSide>(*driver_, device);
+  device_ = std::make_unique<DeviceSide>(*driver_, device, arena_range(bundle_->bundle()));
   eviction_memory_ = DeviceMemory::import(*driver_, message.fds[1], setup_.eviction_bytes);
   transfer_memory_ = DeviceMemory::import(*driver_, message.fds[2], setup_.transfer_bytes);
 

@@ -149,6 +149,16 @@ FieldTable<ShapeFacts> shape_facts_table() {
                 "the rounds with their times, in the order they were taken")});
 }
 
+FieldTable<OnDevice> on_device_table() {
+  using O = OnDevice;
+  return FieldTable<O>(
+      {required("device", &O::device, word_text(), "name of the device"),
+       required("verdict", &O::verdict, verdict_kind(), "on this device"),
+       required("message", &O::message, text_kind(), "what happened there"),
+       required("shapes", &O::shapes, list_kind(object_kind(shape_facts_table()), 0, 10'000),
+                "as the result's own")});
+}
+
 FieldTable<Phase> phase_table() {
   return FieldTable<Phase>(
       {required("name", &Phase::name, word_text(), "what was done"),
@@ -211,6 +221,13 @@ Field<Score> absent_without_shapes(Field<Score> field) {
   return field;
 }
 
+FieldTable<DeviceScore> device_score_table() {
+  using D = DeviceScore;
+  return FieldTable<D>({required("device", &D::device, word_text(), "name of the device"),
+                        required("speedup", &D::speedup, number_kind(), "as the score's"),
+                        required("interval", &D::interval, interval_kind(), "of the speedup")});
+}
+
 FieldTable<Score> score_table() {
   return FieldTable<Score>(
       {required("ranked", &Score::ranked, boolean_kind(),
@@ -223,7 +240,12 @@ FieldTable<Score> score_table() {
        absent_without_shapes(required("interval", &Score::interval, interval_kind(),
                                       "of the speedup; absent where no shape has times")),
        required("shapes", &Score::shapes, list_kind(object_kind(shape_score_table())),
-                "those that have times")});
+                "those that have times"),
+       optional("devices", &Score::devices, list_kind(object_kind(device_score_table())),
+                "what each device makes of it, the first being the score's own; absent where one "
+                "measured"),
+       optional("devices_agree", &Score::devices_agree, boolean_kind(),
+                "whether some speedup lies in the intervals of all of them")});
 }
 
 const FieldTable<Evaluation>& result_table() {
@@ -272,23 +294,36 @@ const FieldTable<Evaluation>& result_table() {
                                "computed from the rest; not read back"),
        required("shapes", &E::shapes, list_kind(object_kind(shape_facts_table()), 0, 10'000),
                 "in the order of the challenge"),
+       optional("others", &E::others, list_kind(object_kind(on_device_table()), 0, 16),
+                "the same recording measured on other devices, each apart"),
        required("phases", &E::phases, list_kind(object_kind(phase_table()), 0, 1000),
                 "steps of the evaluation with their wall time"),
        required("log", &E::log, text_kind(std::size_t{256} << 20), "the contestant's own output")});
   return table;
 }
 
-// A verdict follows from those of the shapes; one that does not was changed by hand.
+// A verdict follows from those of the shapes, on all devices; one that does not was changed by
+// hand.
 void check_verdict(const Evaluation& evaluation, const std::filesystem::path& path) {
   bool some_wrong = false;
-  for (std::size_t i = 0; i < evaluation.shapes.size(); ++i) {
-    const Verdict verdict = evaluation.shapes[i].verdict;
+  const auto check_accepted = [&](Verdict verdict, const std::string& at) {
     some_wrong = some_wrong || verdict == Verdict::wrong_result;
-    if (evaluation.verdict != Verdict::accepted || verdict == Verdict::accepted) continue;
+    if (evaluation.verdict != Verdict::accepted || verdict == Verdict::accepted) return;
     throw Error(Fault::malformed,
-                cat(path.native(), ": shapes[", i,
-                    "].verdict: expected \"accepted\", as the result's own verdict is, found \"",
+                cat(path.native(), ": ", at,
+                    ".verdict: expected \"accepted\", as the result's own verdict is, found \"",
                     name(verdict), "\""));
+  };
+  const auto check_shapes = [&](const std::vector<ShapeFacts>& shapes, const std::string& at) {
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      check_accepted(shapes[i].verdict, cat(at, "shapes[", i, "]"));
+    }
+  };
+  check_shapes(evaluation.shapes, "");
+  for (std::size_t i = 0; i < evaluation.others.size(); ++i) {
+    const std::string at = cat("others[", i, "]");
+    check_accepted(evaluation.others[i].verdict, at);
+    check_shapes(evaluation.others[i].shapes, at + ".");
   }
   if (evaluation.verdict == Verdict::wrong_result && !some_wrong) {
     throw Error(Fault::malformed,

@@ -127,6 +127,29 @@ std::string missing_pairs(const ShapeFacts& shape, const std::vector<std::string
   return {};
 }
 
+// The first device is the evaluation's own, whatever the others come to: of several the best would
+// be one card's luck.
+void add_devices(Score& score, const Evaluation& evaluation) {
+  if (evaluation.others.empty()) return;
+  score.devices.push_back({evaluation.device, score.speedup, score.interval});
+  Interval common = score.interval;
+  for (const OnDevice& other : evaluation.others) {
+    Evaluation there;
+    there.method = evaluation.method;
+    there.verdict = other.verdict;
+    there.shapes = other.shapes;
+    const Score scored = kjudge::score(there);
+    if (!scored.ranked && score.why_not.empty()) {
+      score.why_not = cat("on ", other.device, ": ", scored.why_not);
+    }
+    if (scored.shapes.empty()) continue;
+    score.devices.push_back({other.device, scored.speedup, scored.interval});
+    common = {std::max(common.low, scored.interval.low),
+              std::min(common.high, scored.interval.high)};
+  }
+  score.devices_agree = common.low <= common.high;
+}
+
 }  // namespace
 
 Score score(const Evaluation& evaluation) {
@@ -174,7 +197,10 @@ Score score(const Evaluation& evaluation) {
     scored.regime_medians = medians_of(all, regimes);
     scored.speedup = geometric_mean(scored.regime_medians);
     scored.interval = span_of(scored.rounds, scored.speedup);
-    if (shape.floor_ns) scored.speed_of_light = *shape.floor_ns / scored.submission_ns;
+    if (shape.floor_ns) {
+      const double share = *shape.floor_ns / scored.submission_ns;
+      if (std::isfinite(share)) scored.speed_of_light = share;
+    }
     scored.below_floor = shape.floor_ns.has_value() && scored.submission_ns < *shape.floor_ns;
     for (const ArmName arm : {ArmName::baseline, ArmName::submission}) {
       scored.two_modes[static_cast<std::size_t>(arm)] = modes_of(shape, regimes, arm);
@@ -195,6 +221,7 @@ Score score(const Evaluation& evaluation) {
     if (values.size() == speedups.size()) score.rounds.push_back(geometric_mean(values));
   }
   score.interval = span_of(score.rounds, score.speedup);
+  add_devices(score, evaluation);
   score.ranked = score.why_not.empty();
   return score;
 }

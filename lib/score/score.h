@@ -32,6 +32,13 @@ struct ShapeScore {
   std::vector<double> rounds;          // as `speedup`, of each round that has every regime
 };
 
+// What one of an evaluation's devices makes of it.
+struct DeviceScore {
+  std::string device;
+  double speedup = 0;
+  Interval interval;
+};
+
 struct Score {
   bool ranked = false;  // accepted, with every timed shape and all rounds there
   std::string why_not;  // when not ranked
@@ -39,6 +46,9 @@ struct Score {
   Interval interval;    // smallest to largest of `rounds`, and of `speedup`
   std::vector<ShapeScore> shapes;
   std::vector<double> rounds;  // as `speedup`, of each round that has every shape
+  // Where several devices measured, all of them, the first that of the score itself.
+  std::vector<DeviceScore> devices;
+  bool devices_agree = true;  // some speedup lies in the intervals of all
 };
 
 // Raised when score() makes something else of the same facts, so that no index keeps the old.

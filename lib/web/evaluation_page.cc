@@ -94,6 +94,25 @@ Cell floor_cell(const ShapeFacts& shape, bool below) {
   return number_cell(std::move(both), *shape.floor_ns);
 }
 
+// What each device made of it, where several measured.
+std::vector<Html> device_parts(const Score& score) {
+  Table table;
+  table.caption = "Devices";
+  table.columns = {"Device", "Speedup", "Interval"};
+  table.numeric = {false, true, true};
+  for (const DeviceScore& device : score.devices) {
+    table.rows.push_back({heading_cell(device.device),
+                          number_cell(times_text(device.speedup), device.speedup),
+                          number_cell(interval_text_of(device.interval), device.interval.low)});
+  }
+  return {element("p", {},
+                  score.devices_agree
+                      ? "The same recording, measured on each apart. Their intervals overlap."
+                      : "The same recording, measured on each apart. The devices disagree: no "
+                        "speedup lies in all their intervals."),
+          table_element(table)};
+}
+
 Html shape_table(const Evaluation& evaluation, const Score& score) {
   Table table;
   table.caption = "Shapes";
@@ -386,6 +405,7 @@ std::string evaluation_page(const EvaluationPage& page) {
     }
     contents.push_back(section("Shapes and tests", std::move(parts)));
   }
+  if (!score.devices.empty()) contents.push_back(section("Devices", device_parts(score)));
   if (!evaluation.log.empty()) {
     contents.push_back(section("Log", {element("p", {}, "What the submission's own part wrote."),
                                        preformatted(evaluation.log, "Log of the submission")}));

@@ -42,7 +42,7 @@ void run(const std::filesystem::path& bundle_path, const std::filesystem::path& 
   const Driver& driver = Driver::open(DriverKind::cuda);
   const BundleReader reader(bundle_path);
   const Bundle& bundle = reader.bundle();
-  DeviceSide device(driver, 0);
+  DeviceSide device(driver, 0, arena_range(bundle));
   out["context_ms"] = ms_since(start);
 
   auto step = Clock::now();

@@ -194,7 +194,7 @@ std::filesystem::path Contest::make(const ArmCode& code, bool is_reference) {
 
 // What the capturing process does last: its own replay on the made-up inputs.
 std::vector<std::uint64_t> Contest::hashes(const Bundle& bundle, std::size_t index) {
-  DeviceSide side(driver_, 0);
+  DeviceSide side(driver_, 0, 0);
   const Shape& shape = challenge.shapes[index];
   std::vector<DeviceMemory> memory;
   memory.reserve(bundle.regions.size());

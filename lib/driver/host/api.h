@@ -22,6 +22,7 @@
 //
 // Environment, read once:
 //   KJUDGE_HOST_MEMORY             bytes of device memory; otherwise the machine's or container's
+//   KJUDGE_HOST_DEVICES            how many devices there seem to be, 1 to 16; otherwise 1
 //   KJUDGE_HOST_LAUNCH_TIMEOUT_MS  a launch over it is CUDA_ERROR_LAUNCH_TIMEOUT, sticky
 //   KJUDGE_HOST_FAULT              "cuMemCreate:3:OUT_OF_MEMORY,...": the third call of it fails, in
 //                                  each process; in one kind of them with "capture-submission/",

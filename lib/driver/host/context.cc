@@ -2,6 +2,7 @@
 #include "driver/host/context.h"
 
 #include <algorithm>
+#include <array>
 
 #include "driver/host/capture.h"
 #include "driver/host/guard.h"
@@ -26,9 +27,9 @@ struct Primary {
   unsigned flags = 0;
 };
 Primary& primary(CUdevice device) {
-  static auto& only = *new Primary;
+  static auto& all = *new std::array<Primary, kMostDevices>;
   check_device(device);
-  return only;
+  return all[static_cast<std::size_t>(device)];
 }
 
 std::shared_ptr<CUctx_st> make_context(int device, unsigned flags, bool is_primary) {

@@ -50,6 +50,8 @@ void destroy_context(const std::shared_ptr<CUctx_st>& context);
 // Waits for all work in the context; throws its sticky error.
 void synchronize(CUctx_st& context);
 
+// All devices are this machine's processors; KJUDGE_HOST_DEVICES says how many there seem to be.
+inline constexpr int kMostDevices = 16;
 int device_count();
 void check_device(int device);
 
