@@ -86,8 +86,10 @@ def kernel_fn(s, i, o):
 """
 
 # The other rank, a process of its own, lives as long as the capture.
+# Without multicast objects: one that goes wrong can take the GPUs of a shared host out of service.
 NCCL = """
 import atexit, os, subprocess, sys
+os.environ["NCCL_NVLS_ENABLE"] = "0"
 import torch
 import torch.distributed as dist
 
