@@ -205,19 +205,32 @@ void copy_launch_attributes(const Driver& driver, CUgraphNode from, const NodeKe
   }
 }
 
+struct NamedKernel {
+  CUDA_KERNEL_NODE_PARAMS_v2 params{};
+  NodeKernel kernel;
+  const char* name = nullptr;
+};
+
+NamedKernel kernel_of(const Watched& watched, CUgraphNode node) {
+  NamedKernel named;
+  KJ_DRIVER(watched.driver, cuGraphKernelNodeGetParams(node, &named.params));
+  named.kernel = resolve_kernel(watched, named.params);
+  KJ_DRIVER(watched.driver, cuFuncGetName(&named.name, named.kernel.function));
+  return named;
+}
+
+// What NCCL's kernel is refused with.
+Refused nccl_refusal(const char* kernel) {
+  return Refused(Rule::nccl, cat("kernel ", kernel, " of NCCL"));
+}
+
 KernelNode copy_kernel(const Watched& watched, CUgraphNode from) {
   const Driver& driver = watched.driver;
-  CUDA_KERNEL_NODE_PARAMS_v2 params{};
-  KJ_DRIVER(driver, cuGraphKernelNodeGetParams(from, &params));
-  const NodeKernel kernel = resolve_kernel(watched, params);
-  const char* name = nullptr;
-  KJ_DRIVER(driver, cuFuncGetName(&name, kernel.function));
+  const auto [params, kernel, name] = kernel_of(watched, from);
+  if (is_nccl_kernel(name)) throw nccl_refusal(name);
 
   KernelNode node;
   node.name = name;
-  if (is_nccl_kernel(node.name)) {
-    throw Refused(Rule::nccl, cat("kernel ", node.name, " of NCCL"));
-  }
   node.module = static_cast<std::uint32_t>(image_of(watched, kernel, node.name));
   node.grid = {params.gridDimX, params.gridDimY, params.gridDimZ};
   node.block = {params.blockDimX, params.blockDimY, params.blockDimZ};
@@ -329,6 +342,21 @@ Node copy_node(const Watched& watched, CUgraphNode from) {
   }
 }
 
+// NCCL puts events and host functions beside its kernels: of a graph that cannot be recorded, it is
+// the cause.
+void refuse_nccl_first(const Watched& watched, const std::vector<CUgraphNode>& nodes) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    CUgraphNodeType type{};
+    KJ_DRIVER(watched.driver, cuGraphNodeGetType(nodes[i], &type));
+    if (type != CU_GRAPH_NODE_TYPE_KERNEL) continue;
+    const char* name = kernel_of(watched, nodes[i]).name;
+    if (!is_nccl_kernel(name)) continue;
+    Refused refusal = nccl_refusal(name);
+    refusal.context(cat("node ", i));
+    throw refusal;
+  }
+}
+
 }  // namespace
 
 std::string describe_node(const Graph& graph, std::size_t index) {
@@ -355,6 +383,7 @@ Graph copy_graph(const Watched& watched, CUgraph graph) {
     try {
       copied.nodes.push_back(copy_node(watched, nodes[i]));
     } catch (Error& error) {
+      refuse_nccl_first(watched, nodes);
       error.context(cat("node ", i));
       throw;
     }

@@ -12,6 +12,11 @@ KJ_KERNEL(scale, (float *, out), (const float *, in), (float, factor), (int64_t,
   for (int64_t i = block->index.x; i < n; i += block->grid.x) out[i] = factor * in[i];
 }
 
+// As NCCL names its own.
+KJ_KERNEL(ncclDevKernel_Scale, (float *, out), (const float *, in), (int64_t, n)) {
+  for (int64_t i = block->index.x; i < n; i += block->grid.x) out[i] = in[i];
+}
+
 KJ_KERNEL(add, (float *, out), (const float *, a), (const float *, b), (int64_t, n)) {
   for (int64_t i = block->index.x; i < n; i += block->grid.x) out[i] = a[i] + b[i];
 }

@@ -20,6 +20,13 @@ def own_capture(stream):
 driver.current_stream().launch_host_function(lambda: None)
 """, "shape small: node 1", "a host function")
 
+    def test_nccl(self):
+        nccl = "kernels['ncclDevKernel_Scale'].launch(4, 1, outputs.y, inputs.x, inputs.n)\n"
+        self.refused("nccl", nccl, "shape small: node 0", "kernel ncclDevKernel_Scale of NCCL")
+        # Rather than what it puts beside its kernels.
+        self.refused("nccl", "driver.current_stream().launch_host_function(lambda: None)\n" + nccl,
+                     "kernel ncclDevKernel_Scale of NCCL")
+
     def test_child_graph(self):
         self.refused("child_graph", self.LAUNCH + """
 driver.call("cuGraphLaunch", ctypes.c_void_p(state[0]),
