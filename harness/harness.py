@@ -51,46 +51,139 @@ def use_this_python():
         os.environ["PATH"] = os.pathsep.join([folder, os.environ.get("PATH") or os.defpath])
 
 
-def read_package():
-    """package.json of the package this file lies in, the arches that its challenge has shapes for, and
-    the challenge's folder; None: it lies in none."""
+# package.json, as kjudge-package(5) has it: of each field a pattern, or the least and the most of an
+# integer, and what an error says is expected. Packages are of the version that harness.py is of.
+DIGEST = ("[0-9a-f]{64}", "64 hexadecimal digits, a SHA-256")
+LINE = "[^\\x00-\\x1f\\x7f\\ud800-\\udfff]{1,%d}"
+FIELDS = {
+    "format": ("kjudge-package/1", '"kjudge-package/1"'),
+    "challenge": ("[a-z0-9][a-z0-9-]{0,63}", "the name of a challenge"),
+    "challenge_version": ((1, 1000000), "an integer from 1 to 1000000"),
+    "challenge_sha256": DIGEST,
+    "server": ("(https?://[A-Za-z0-9._:-]+(/[A-Za-z0-9._~%+-]+)*)?", "an http or https address"),
+    "kjudge_version": (LINE % 100, "one line of text, 1 to 100 bytes"),
+    "kjudge_commit": (LINE % 100, "one line of text, 1 to 100 bytes"),
+    "arch": ("x86_64", '"x86_64"'),
+    "glibc": ("[0-9]+[.][0-9]+", "a version such as 2.36"),
+}
+FILE_FIELDS = {"name": (LINE % 255, "one line of text, 1 to 255 bytes"), "sha256": DIGEST}
+MOST_FILES = 100000
+MAY_BE_ABSENT = ("server",)
+
+
+def damaged(path, why):
+    print("kjudge: %s: %s; unpack the package again" % (os.path.relpath(path), why), file=sys.stderr)
+    sys.exit(EXIT_MALFORMED)
+
+
+def read_json(path):
+    """Strictly, as kjudge reads it."""
     import json
 
-    def read(*parts):
-        path = os.path.join(HERE, *parts)
+    def members(pairs):
+        read = {}
+        for name, value in pairs:
+            if name in read:
+                raise ValueError("the name %s stands twice in the same object" % json.dumps(name))
+            read[name] = value
+        return read
+
+    def no_number(text):
+        raise ValueError("%s is no number in JSON" % text)
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file, object_pairs_hook=members, parse_constant=no_number)
+    except RecursionError:
+        damaged(path, "more levels of lists and objects than any file of a package has")
+    except OSError as error:
+        damaged(path, error.strerror)
+    except ValueError as error:
+        damaged(path, error)
+
+
+def check_fields(path, value, fields, where=""):
+    """Exits unless it is an object with all of the fields, each as expected, and no others."""
+    import json
+    import re
+
+    def fail(name, message):
+        damaged(path, ": ".join(part for part in ((where + name).rstrip("."), message) if part))
+
+    def found(value):
+        text = "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else \
+            json.dumps(value)
+        return text if len(text) <= 60 else text[:60] + "..."
+
+    if not isinstance(value, dict):
+        fail("", "expected an object, found %s" % found(value))
+    for name, (rule, expected) in fields.items():
+        if name not in value:
+            if name not in MAY_BE_ABSENT:
+                fail("", 'field "%s" is missing; expected %s' % (name, expected))
+            continue
+        one = value[name]
+        if isinstance(rule, str):
+            right = isinstance(one, str) and re.fullmatch(rule, one) is not None
+        else:
+            right = type(one) is int and rule[0] <= one <= rule[1]
+        if not right:
+            fail(name, "expected %s, found %s" % (expected, found(one)))
+    for name in value:
+        if name not in fields:
+            fail(json.dumps(name), "unknown field; the fields here are %s" % ", ".join(fields))
+
+
+def read_manifest(path):
+    package = read_json(path)
+    # Without its list of files, which only an object has.
+    files = package.pop("files", None) if isinstance(package, dict) else None
+    check_fields(path, package, FIELDS)
+    if not isinstance(files, list) or not 1 <= len(files) <= MOST_FILES:
+        damaged(path, "files: expected a list of 1 to %d items" % MOST_FILES)
+    for index, file in enumerate(files):
+        check_fields(path, file, FILE_FIELDS, "files[%d]." % index)
+    return dict(package, files=files)
+
+
+def check_files(files):
+    """Exits unless the files of the package are those that were packed."""
+    import hashlib
+
+    for name, digest in ((os.path.normpath(file["name"]), file["sha256"]) for file in files):
+        # What lies at the top is the contestant's to change, and another program may be named.
+        if not name.startswith(("lib/", "include/") if os.environ.get("KJUDGE") else
+                               ("bin/", "lib/", "include/")):
+            continue
+        path, found = os.path.join(HERE, name), hashlib.sha256()
         try:
-            with open(path, encoding="utf-8") as file:
-                return json.load(file)
-        except (OSError, ValueError) as error:
-            print("kjudge: %s: %s; unpack the package again" % (path, error), file=sys.stderr)
-            sys.exit(EXIT_MALFORMED)
+            with open(path, "rb") as file:
+                for block in iter(lambda: file.read(1 << 20), b""):
+                    found.update(block)
+        except FileNotFoundError:
+            damaged(path, "not found")
+        except OSError as error:
+            damaged(path, error.strerror)
+        if found.hexdigest() != digest:
+            damaged(path, "not as it was packed (expected SHA-256 %s, found %s)" % (
+                digest, found.hexdigest()))
 
-    def damaged(name, why):
-        print("kjudge: unpack the package again: %s %s" % (name, why), file=sys.stderr)
-        sys.exit(EXIT_MALFORMED)
 
-    if not os.path.exists(os.path.join(HERE, "package.json")):
+def read_package():
+    """package.json of the package this file lies in, the arches that its challenge has shapes for, and
+    the challenge's folder; None: it lies in none. Exits where a file is not as it was packed."""
+    path = os.path.join(HERE, "package.json")
+    if not os.path.exists(path):
         return None
-    package = read("package.json")
-    for field in ("challenge", "kjudge_version", "kjudge_commit", "arch", "glibc"):
-        if not isinstance(package, dict) or not isinstance(package.get(field), str):
-            damaged("package.json", "has no text %s" % field)
+    package = read_manifest(path)
+    check_files(package["files"])
+    folder = os.path.join(HERE, "lib", "kjudge", "packages", package["challenge"])
+    path = os.path.join(folder, "challenge.json")
     try:
-        names = [os.path.normpath(file["name"]) for file in package["files"]]
-        [int(part) for part in package["glibc"].split(".")]
-    except (KeyError, TypeError, ValueError, AttributeError):
-        damaged("package.json", "has no list of files, or no version of glibc")
-    for name in names:
-        # What lies at the top is the contestant's to move; bin/ was looked for already.
-        if name.startswith(("lib/", "include/")) and not os.path.exists(os.path.join(HERE, name)):
-            damaged(name, "is missing")
-    folder = os.path.join("lib", "kjudge", "packages", package["challenge"])
-    challenge = read(folder, "challenge.json")
-    try:
-        arches = {str(shape["arch"]) for shape in challenge["shapes"]}
+        arches = {str(shape["arch"]) for shape in read_json(path)["shapes"]}
     except (KeyError, TypeError):
-        damaged(os.path.join(folder, "challenge.json"), "has no shapes with an arch")
-    return package, arches, os.path.join(HERE, folder)
+        damaged(path, "no shapes with an arch in it")
+    return package, arches, folder
 
 
 def binary_problems(package):

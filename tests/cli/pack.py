@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A package: made twice it is the same bytes, unpacked it judges without an installed kjudge."""
 
+import contextlib
 import hashlib
+import importlib.util
+import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -28,12 +32,12 @@ class Pack(_kjudge.Case):
         self.assertEqual(len(names), 1)
         return self.path(to, names[0])
 
-    def harness(self, package, *arguments, status=0, python=(), **environment):
+    def harness(self, package, *arguments, status=0, python=(), through=(), **environment):
         """Runs harness.py with nothing of this test's environment but a driver and a cache."""
         kept = {k: v for k, v in self.environment.items()
                 if k in ("KJUDGE_DRIVER", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")}
         kept.update(environment)
-        done = subprocess.run([sys.executable, *python, "harness.py", *arguments], cwd=package, env=kept,
+        done = subprocess.run([*through, sys.executable, *python, "harness.py", *arguments], cwd=package, env=kept,
                               text=True, capture_output=True, timeout=600)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout, done.stderr
@@ -44,6 +48,17 @@ class Pack(_kjudge.Case):
         content.update(changes)
         with open(path, "w") as file:
             json.dump(content, file)
+
+    def pack_file_again(self, package, name):
+        """package.json says of a file what it is now."""
+        with open(os.path.join(package, "package.json")) as file:
+            files = json.load(file)["files"]
+        with open(os.path.join(package, name), "rb") as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
+        for file in files:
+            if file["name"] == name:
+                file["sha256"] = digest
+        self.edit_json(os.path.join(package, "package.json"), files=files)
 
     def test_same_input_same_bytes(self):
         challenge = self.small_challenge()
@@ -192,11 +207,11 @@ class Pack(_kjudge.Case):
 
         with self.subTest("old glibc, another processor"):
             shutil.copy(manifest, self.path("kept.json"))
-            self.edit_json(manifest, glibc="99.0", arch="riscv64")
-            _, err = self.harness(package, "submission.py", status=5)
+            self.edit_json(manifest, glibc="99.0")
+            _, err = self.harness(package, "submission.py", status=5, through=["setarch", "i686"])
             self.assertRegex(err, r"missing: this machine has glibc \d\.\d+, bin/kjudge needs 99.0 or newer; "
                                   r"build kjudge .* from source")
-            self.assertIn("bin/kjudge is for riscv64", err)
+            self.assertIn("this processor is i686, bin/kjudge is for x86_64", err)
             shutil.copy(self.path("kept.json"), manifest)
 
         with self.subTest("half a Python"):
@@ -224,6 +239,7 @@ class Pack(_kjudge.Case):
                 shapes = json.load(file)["shapes"]
             self.edit_json(os.path.join(challenge, "challenge.json"), tests=[],
                            shapes=[dict(shapes[0], arch="sm_*")])
+            self.pack_file_again(package, "lib/kjudge/packages/softmax/challenge.json")
             _, err = self.harness(package, "submission.py", status=5, KJUDGE_DRIVER="auto", **gone)
             self.assertRegex(err, "missing: NVIDIA's driver .*; this challenge runs on GPUs only")
 
@@ -254,33 +270,125 @@ class Pack(_kjudge.Case):
             path = os.path.join(package, name)
             shutil.move(path, self.path("kept"))
             _, err = self.harness(package, "mine.py", status=3)
-            self.assertEqual(err, "kjudge: unpack the package again: %s is missing\n" % name)
+            self.assertEqual(err, "kjudge: %s: not found; unpack the package again\n" % name)
             shutil.move(self.path("kept"), path)
         out, _ = self.harness(package, "mine.py", "--pairs", "1")  # its own files may be renamed
         self.assertIn("verdict: accepted", out)
 
-    def test_a_manifest_that_lacks_fields(self):
+    def test_files_of_a_package_that_are_not_as_they_were_packed(self):
+        """A cut library would end Python or kjudge by a signal, a changed reference judge otherwise."""
         package = self.unpack(self.pack(self.small_challenge())[0])
+        libraries = os.path.join(package, "lib", "kjudge")
+        names = ["bin/kjudge", "lib/kjudge/packages/softmax/reference.py", "lib/kjudge/harness/capture.py",
+                 "include/kjudge/host_kernel.h"]
+        names += ["lib/kjudge/" + name for name in os.listdir(libraries) if ".so" in name]
+        self.assertGreater(len(names), 6)
+
+        def cut(content):
+            return content[:len(content) // 2]
+
+        def changed(content):
+            middle = len(content) // 2
+            return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1:]
+
+        for name in names:
+            path = os.path.join(package, name)
+            with open(path, "rb") as file:
+                right = file.read()
+            for fault in (cut, changed, lambda content: content + b"\n", lambda content: b""):
+                with open(path, "wb") as file:
+                    file.write(fault(right))
+                _, err = self.harness(package, "submission.py", status=3)
+                self.assertRegex(err, r"^kjudge: %s: not as it was packed \(expected SHA-256 [0-9a-f]{64}, "
+                                      r"found [0-9a-f]{64}\); unpack the package again\n$" % re.escape(name))
+            with open(path, "wb") as file:
+                file.write(right)
+        for name in ("submission.py", "TASK.md", "submit.py"):  # the contestant's own
+            with open(os.path.join(package, name), "a") as file:
+                file.write("# mine\n")
+        out, _ = self.harness(package, "submission.py", "--pairs", "1")
+        self.assertIn("verdict: accepted", out)
+        # Another kjudge may be named; the challenge must be the package's all the same.
+        with open(os.path.join(package, "bin", "kjudge"), "wb") as file:
+            file.write(b"\x7fELF")
+        out, _ = self.harness(package, "submission.py", "--pairs", "1", "--challenge",
+                              os.path.join(libraries, "packages", "softmax"), KJUDGE=_kjudge.BINARY)
+        self.assertIn("verdict: accepted", out)
+
+    def test_a_manifest_that_is_read_loosely(self):
+        """harness.py refuses what the table of kjudge-package/1 refuses, field by field."""
+        package = self.unpack(self.pack(self.small_challenge(), "--server", "https://example.org")[0])
         path = os.path.join(package, "package.json")
         with open(path) as file:
             right = json.load(file)
-        wrong = [{k: v for k, v in right.items() if k != field}
-                 for field in ("challenge", "kjudge_version", "kjudge_commit", "arch", "glibc", "files")]
-        wrong += [[], None, dict(right, arch=3), dict(right, glibc="new"), dict(right, files=3),
-                  dict(right, files=[3]), dict(right, files=[{}]), dict(right, files=[{"name": 3}])]
-        for content in wrong:
+        with open(os.path.join(_kjudge.SHARE, "kjudge", "schema", "kjudge-package-1.json")) as file:
+            schema = json.load(file)
+        specification = importlib.util.spec_from_file_location("harness", os.path.join(package, "harness.py"))
+        harness = importlib.util.module_from_spec(specification)
+        specification.loader.exec_module(harness)
+        self.assertEqual(set(harness.FIELDS) | {"files"}, set(schema["properties"]))
+        self.assertEqual(set(harness.FILE_FIELDS), set(schema["properties"]["files"]["items"]["properties"]))
+
+        def refused(text):
             with open(path, "w") as file:
-                json.dump(content, file)
-            _, err = self.harness(package, "submission.py", status=3)
-            self.assertRegex(err, "^kjudge: unpack the package again: package.json has no [^\n]*\n$")
+                file.write(text)
+            stderr = io.StringIO()
+            with contextlib.redirect_stderr(stderr), self.assertRaises(SystemExit) as ended:
+                harness.read_package()
+            self.assertEqual(ended.exception.code, harness.EXIT_MALFORMED)
+            message = stderr.getvalue()
+            self.assertRegex(message, r"^kjudge: [^\n]*package\.json: [^\n]*; unpack the package again\n$")
+            return message
+
+        def places(document, properties, where):
+            for name, part in properties.items():
+                yield document, name, part, where + name
+                if part.get("type") == "array":
+                    yield from places(document[name][0], part["items"]["properties"], "%s[0]." % name)
+
+        wrong = [None, True, 0, -1, 1.5, 10 ** 400, "", "\n", "x" * 1000, "\ud800", [], [3], {}, {"a": 1}]
+        tried = 0
+        for document, name, part, where in places(right, schema["properties"], ""):
+            for value in wrong:
+                if value == "" and name == "server":
+                    continue
+                kept, document[name] = document[name], value
+                self.assertRegex(refused(json.dumps(right)), r"json: %s(\[0\])?: expected .*" % re.escape(where))
+                document[name] = kept
+                tried += 1
+            if name != "server":
+                kept = document.pop(name)
+                if name == "files":
+                    refused(json.dumps(right))
+                else:
+                    self.assertIn('field "%s" is missing; expected ' % name, refused(json.dumps(right)))
+                document[name] = kept
+            document["unheard_of"] = 1
+            self.assertIn('"unheard_of": unknown field', refused(json.dumps(right)))
+            del document["unheard_of"]
+        self.assertGreater(tried, 150)
+        self.assertIn("expected an object, found null", refused("null"))
+        self.assertIn("expected an object, found a list", refused("[]"))
+        self.assertIn("levels of lists", refused("[" * 100000))
+        self.assertIn("stands twice", refused(json.dumps(right)[:-1] + ', "arch": "x86_64"}'))
+        self.assertIn("NaN is no number", refused(json.dumps(dict(right, challenge_version=float("nan")))))
+        self.assertIn("BOM", refused("\ufeff" + json.dumps(right)))
+        text = json.dumps(right)
+        for size in range(len(text)):
+            refused(text[:size])
         with open(path, "w") as file:
-            json.dump(right, file)
-        challenge = os.path.join(package, "lib", "kjudge", "packages", "softmax", "challenge.json")
-        for content in ([], {}, {"shapes": 1}, {"shapes": [{}]}):
-            with open(challenge, "w") as file:
-                json.dump(content, file)
+            file.write(text)
+        self.assertEqual(harness.read_package()[0], right)
+
+    def test_a_challenge_without_shapes(self):
+        package = self.unpack(self.pack(self.small_challenge())[0])
+        name = "lib/kjudge/packages/softmax/challenge.json"
+        for content in ("[]", "{}", '{"shapes": 1}', '{"shapes": [{}]}', "[" * 100000):
+            with open(os.path.join(package, name), "w") as file:
+                file.write(content)
+            self.pack_file_again(package, name)
             _, err = self.harness(package, "submission.py", status=3)
-            self.assertIn("unpack the package again: lib/kjudge/packages/softmax/challenge.json has no shapes", err)
+            self.assertRegex(err, r"^kjudge: %s: .*; unpack the package again\n$" % re.escape(name))
 
     def test_archives_as_submissions(self):
         challenge = self.small_challenge()
