@@ -13,9 +13,14 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <memory>
+#include <optional>
+#include <set>
 
+#include "decompressed_file.h"
 #include "file.h"
+#include "zip_directory.h"
 
 namespace kjudge {
 namespace {
@@ -24,6 +29,9 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffixes[] = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".zip"};
 constexpr std::uint64_t kFreeOfRatio = 1 << 20;
+// Headers, long names, what fills up blocks: of each file, and of a tar as a whole.
+constexpr std::uint64_t kTarBytesOfFile = 16 << 10, kTarBytes = 1 << 20;
+constexpr std::uint64_t kTarEnd = 1024;  // zeros, without which a cut tar may look whole
 constexpr int kZstdLevel = 12;
 
 std::string_view suffix_of(std::string_view name) {
@@ -64,16 +72,22 @@ class Unpacking {
         reader_(archive_read_new(), archive_read_free) {
     archive* const reader = reader_.get();
     KJ_CHECK(reader != nullptr);
-    archive_read_support_filter_gzip(reader);
-    archive_read_support_filter_zstd(reader);
+    if (is_zip(from)) {
+      read_directory(from);
+      // Not archive_read_support_format_zip, which takes a cut zip as well, entry by entry.
+      archive_read_support_format_zip_seekable(reader);
+      if (archive_read_open_filename(reader, from.c_str(), 1 << 16) != ARCHIVE_OK) damaged();
+      return;
+    }
+    // Not libarchive's filters: its gzip neither compares the checksum nor sees what follows.
+    tar_.emplace(from, limits.bytes + limits.names.count * kTarBytesOfFile + kTarBytes);
     archive_read_support_format_tar(reader);
-    // Both, and not archive_read_support_format_zip, which brings more with it.
-    archive_read_support_format_zip_streamable(reader);
-    archive_read_support_format_zip_seekable(reader);
     // To the end of the file, where zstd has its checksum; and nothing may follow a tar.
     KJ_CHECK(archive_read_set_format_option(reader, "tar", "read_concatenated_archives", "1") ==
              ARCHIVE_OK);
-    if (archive_read_open_filename(reader, from.c_str(), 1 << 16) != ARCHIVE_OK) damaged();
+    if (archive_read_open(reader, this, nullptr, &Unpacking::read_tar, nullptr) != ARCHIVE_OK) {
+      damaged();
+    }
   }
 
   void run() {
@@ -84,19 +98,64 @@ class Unpacking {
       ++index_;
       if (status == ARCHIVE_EOF) break;
       if (status != ARCHIVE_OK) damaged();
-      // The last filter is none at all.
-      if (archive_filter_count(reader_.get()) > 2) broken("compressed more than once");
       unpack(entry);
+    }
+    if (tar_ && files_ > 0 && zeros_ < kTarEnd) {
+      broken("damaged (cut short: a tar ends with zeros)");
+    }
+    if (directory_ && !directory_->empty()) {
+      broken(
+          cat("damaged (", directory_->size(), " entries of its central directory are not there)"));
     }
     if (files_ == 0) broken("no files in it");
   }
 
  private:
+  static bool is_zip(const fs::path& file) {
+    const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    std::array<char, 4> first{};
+    if (!fd.valid() || ::pread(fd.get(), first.data(), first.size(), 0) < 0) {
+      throw_errno(file.string());
+    }
+    const std::string_view bytes(first.data(), first.size());
+    return bytes == "PK\x03\x04" || bytes == "PK\x05\x06";  // an entry, or none
+  }
+
+  void read_directory(const fs::path& zip) {
+    try {
+      directory_ = read_zip_directory(zip);
+    } catch (const Error& error) {
+      if (error.fault() != Fault::malformed) throw;
+      broken(cat("damaged (", error.what(), ")"));
+    }
+    if (directory_->empty()) broken("no files in it");
+  }
+
+  // libarchive's way to ask for more of a tar; no exception may pass it.
+  static la_ssize_t read_tar(archive* reader, void* unpacking, const void** block) {
+    Unpacking& self = *static_cast<Unpacking*>(unpacking);
+    DecompressedFile& tar = *self.tar_;
+    try {
+      const std::string_view bytes = tar.next();
+      const std::size_t last = bytes.find_last_not_of('\0');
+      self.zeros_ = last == bytes.npos ? self.zeros_ + bytes.size() : bytes.size() - last - 1;
+      if (tar.broken().empty()) {
+        *block = bytes.data();
+        return static_cast<la_ssize_t>(bytes.size());
+      }
+      archive_set_error(reader, EINVAL, "%s", tar.broken().c_str());
+    } catch (...) {
+      self.unreadable_ = std::current_exception();
+    }
+    return -1;
+  }
+
   [[noreturn]] void broken(std::string_view rule) const {
     throw Error(fault_, cat(printable_name(name_) ? name_ : "the archive", ": ",
                             entry_.empty() ? "" : entry_ + ": ", rule));
   }
   [[noreturn]] void damaged() const {
+    if (unreadable_ != nullptr) std::rethrow_exception(unreadable_);
     const char* why = archive_error_string(reader_.get());
     broken(cat("damaged, or no tar, tar.gz, tar.zst or zip (",
                why != nullptr && printable_name(why) ? why : "no reason given", ")"));
@@ -106,6 +165,11 @@ class Unpacking {
     entry_ = cat("entry ", index_);
     const char* given = archive_entry_pathname(entry);
     if (given == nullptr) broken("its name is not UTF-8; rename it");
+    if (directory_) {
+      const auto named = directory_->find(given);
+      if (named == directory_->end()) broken("damaged (the central directory has no such name)");
+      directory_->erase(named);
+    }
     std::string path = given;
     const auto type = archive_entry_filetype(entry);
     // As "tar -C folder ." writes them.
@@ -181,10 +245,13 @@ class Unpacking {
   Fault fault_;
   std::uint64_t archive_bytes_;
   NameRules rules_;
+  std::optional<DecompressedFile> tar_;                  // unless it is a zip
+  std::optional<std::multiset<std::string>> directory_;  // names of a zip that have not come yet
+  std::exception_ptr unreadable_;                        // why the file cannot be read
   Reader reader_;
   std::string entry_;  // for messages
   std::size_t index_ = 0, files_ = 0;
-  std::uint64_t unpacked_ = 0;
+  std::uint64_t unpacked_ = 0, zeros_ = 0;  // zeros_: at the end of what was read of a tar
 };
 
 // A header of POSIX ustar: octal numbers as text, at fixed places.

@@ -29,7 +29,9 @@ std::string archive_stem(const std::filesystem::path& path);
 // `fault` with the archive's name, the entry and the rule for names that break NameRules, for
 // anything but files and folders (links, devices, FIFOs), setuid, setgid and sticky bits,
 // encryption, more than one compression, all beyond the limits, an archive without files and
-// damaged ones. Then `to` is gone. Fault::host when `to` exists or cannot be written.
+// damaged ones: cut anywhere, with bytes after their end, with a checksum that is wrong, a zip with
+// other names than its central directory has. Then `to` is gone. Fault::host when `to` exists or
+// cannot be written, or the archive not be read.
 void unpack_archive(const std::filesystem::path& archive, const std::filesystem::path& to,
                     const ArchiveLimits& limits, Fault fault);
 
@@ -40,8 +42,9 @@ struct ArchiveFile {
 };
 
 // The bytes of a tar.zst: sorted by name, times and owners 0, modes 0644 or 0755, zstd at one level
-// in one thread with a checksum. The same files give the same bytes (with the same libzstd). Fault::usage for a
-// name that tar has no room for (100 bytes, or 255 where a '/' stands in the right place).
+// in one thread with a checksum. The same files give the same bytes (with the same libzstd).
+// Fault::usage for a name that tar has no room for (100 bytes, or 255 where a '/' stands in the
+// right place).
 std::string make_archive(std::vector<ArchiveFile> files);
 
 }  // namespace kjudge

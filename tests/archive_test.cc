@@ -4,10 +4,12 @@
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
+#include <zlib.h>
 #include <zstd.h>
 
-#include <array>
+#include <algorithm>
 #include <cstring>
+#include <fstream>
 
 #include "file.h"
 #include "file_names.h"
@@ -69,12 +71,62 @@ std::string zstd(const std::string& bytes) {
   return packed;
 }
 
+std::string gzip(const std::string& bytes) {
+  z_stream stream{};
+  REQUIRE(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+  std::string packed(deflateBound(&stream, bytes.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  REQUIRE(deflate(&stream, Z_FINISH) == Z_STREAM_END);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return packed;
+}
+
+std::string little(std::uint64_t value, int size) {
+  std::string text;
+  for (int i = 0; i < size; ++i, value >>= 8) text += static_cast<char>(value & 0xff);
+  return text;
+}
+
+struct ZipEntry {
+  std::string name, bytes = "x";
+  std::string listed = name;  // its name in the central directory; empty: not there
+};
+
+// Without compression.
+std::string zip(const std::vector<ZipEntry>& entries, const std::string& comment = "") {
+  std::string files, directory;
+  int count = 0;
+  for (const ZipEntry& entry : entries) {
+    const auto* bytes = reinterpret_cast<const Bytef*>(entry.bytes.data());
+    const auto sum = crc32(0, bytes, static_cast<uInt>(entry.bytes.size()));
+    const std::string start = little(20, 2) + little(0, 2) + little(0, 2) + little(0, 4) +
+                              little(sum, 4) + little(entry.bytes.size(), 4) +
+                              little(entry.bytes.size(), 4);
+    if (!entry.listed.empty()) {
+      ++count;
+      directory += "PK\x01\x02" + little(0x314, 2) + start + little(entry.listed.size(), 2) +
+                   little(0, 2) + little(0, 2) + little(0, 2) + little(0, 2) +
+                   little(0100644u << 16, 4) + little(files.size(), 4) + entry.listed;
+    }
+    files += "PK\x03\x04" + start + little(entry.name.size(), 2) + little(0, 2) + entry.name +
+             entry.bytes;
+  }
+  return files + directory + "PK\x05\x06" + little(0, 4) + little(count, 2) + little(count, 2) +
+         little(directory.size(), 4) + little(files.size(), 4) + little(comment.size(), 2) +
+         comment;
+}
+
 // Unpacked into `to`; the message without the archive's name, "": none.
 std::string unpacked(const TempDir& folder, const std::string& bytes, const std::string& name,
                      const ArchiveLimits& limits = {}) {
   const fs::path file = folder.path() / name;
   fs::remove_all(folder.path() / "to");
-  write_file_atomically(file, bytes);
+  fs::remove(file);
+  std::ofstream(file, std::ios::binary) << bytes;
   try {
     unpack_archive(file, folder.path() / "to", limits, Fault::submission);
     return "";
@@ -195,7 +247,9 @@ TEST_CASE("archive: bombs stop at the ratio, whatever is claimed") {
         "bomb: with it the files are more than 200 times as large as the archive");
   // Below a MiB nothing is a bomb.
   CHECK(unpacked(folder, zstd(tar({{"zeros", std::string(1 << 20, '\0')}})), "a.tar.zst") == "");
-  CHECK(unpacked(folder, zstd(zstd(tar({{"a"}}))), "a.tar.zst") == "compressed more than once");
+  for (const std::string& twice : {zstd(zstd(tar({{"a"}}))), gzip(zstd(tar({{"a"}})))}) {
+    CHECK(unpacked(folder, twice, "a.tar.zst").ends_with("(compressed more than once)"));
+  }
 }
 
 TEST_CASE("archive: damaged, cut, empty and other files") {
@@ -215,13 +269,26 @@ TEST_CASE("archive: damaged, cut, empty and other files") {
   CHECK(unpacked(folder, wrong_sum, "a.tar").starts_with("damaged, or no tar"));
 }
 
-TEST_CASE("archive: no cut and no changed byte of a package gives other files") {
+namespace {
+
+// Each cut is refused with a reason, each changed byte too, or it changes no file.
+void check_cuts_and_changes(const std::string& good, const std::string& name) {
   const TempDir folder;
-  const std::string good = make_archive(
-      {{"p/TASK.md", "write\n"}, {"p/bin/kjudge", "\x7f" "ELF, a program", true}, {"p/a", ""}});
+  const auto files = [&] {
+    std::vector<std::pair<std::string, std::string>> found;
+    for (const auto& item : fs::recursive_directory_iterator(folder.path() / "to")) {
+      if (item.is_regular_file()) found.emplace_back(item.path(), read_file(item.path()));
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  };
+  REQUIRE(unpacked(folder, good, name) == "");
+  const auto right = files();
   for (std::size_t size = 0; size < good.size(); ++size) {
     CAPTURE(size);
-    CHECK(unpacked(folder, good.substr(0, size), "p.tar.zst") != "");
+    const std::string message = unpacked(folder, good.substr(0, size), name);
+    CHECK(message != "");
+    CHECK(message.find("no reason given") == message.npos);
   }
   std::string changed = good;
   int refused = 0;
@@ -229,18 +296,100 @@ TEST_CASE("archive: no cut and no changed byte of a package gives other files") 
     for (const char flip : {'\x01', '\x10', '\x80', '\xff'}) {
       CAPTURE(at);
       changed[at] = static_cast<char>(good[at] ^ flip);
-      if (unpacked(folder, changed, "p.tar.zst") != "") {
+      const std::string message = unpacked(folder, changed, name);
+      CHECK(message.find("no reason given") == message.npos);
+      if (message != "") {
         ++refused;
-      } else {  // a bit that zstd has no use for
-        CHECK(read_file(folder.path() / "to/p/TASK.md") == "write\n");
-        CHECK(read_file(folder.path() / "to/p/bin/kjudge") == "\x7f" "ELF, a program");
-        CHECK(read_file(folder.path() / "to/p/a") == "");
+      } else {  // a bit that the format has no use for
+        CHECK(files() == right);
       }
     }
     changed[at] = good[at];
   }
-  CHECK(refused > 3 * static_cast<int>(good.size()));
-  CHECK(unpacked(folder, good + "more", "p.tar.zst") != "");
+  CHECK(refused > 2 * static_cast<int>(good.size()));
+  for (const std::string& more :
+       {std::string("more"), std::string(1, '\0'), std::string(512, 'x')}) {
+    CHECK(unpacked(folder, good + more, name) != "");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("archive: no cut and no changed byte of a package gives other files") {
+  check_cuts_and_changes(make_archive({{"p/TASK.md", "write\n"},
+                                       {"p/bin/kjudge",
+                                        "\x7f"
+                                        "ELF, a program",
+                                        true},
+                                       {"p/a", ""}}),
+                         "p.tar.zst");
+}
+
+TEST_CASE("archive: a tar that is cut between its files is not whole") {
+  const TempDir folder;
+  const std::string whole = tar({{"a"}, {"b"}});
+  REQUIRE(whole.size() == 6 * 512);
+  CHECK(unpacked(folder, whole, "a.tar") == "");
+  for (const std::size_t size : {1024u, 1025u, 2048u, 2560u, 3071u}) {
+    CAPTURE(size);
+    CHECK(unpacked(folder, whole.substr(0, size), "a.tar") != "");
+    CHECK(unpacked(folder, gzip(whole.substr(0, size)), "a.tar.gz") != "");
+  }
+}
+
+TEST_CASE("archive: no cut and no changed byte of a tar.gz gives other files") {
+  check_cuts_and_changes(gzip(tar({{"TASK.md", "write\n"}, {"sub/a", "a program"}})), "a.tar.gz");
+}
+
+TEST_CASE("archive: no cut of a zip gives other files, and its names are those it lists") {
+  const std::string good = zip({{"TASK.md", "write\n"}, {"sub/a", "a program"}});
+  check_cuts_and_changes(good, "a.zip");
+  const TempDir folder;
+  const auto message = [&](const std::string& bytes) { return unpacked(folder, bytes, "a.zip"); };
+  CHECK(message(zip({{"a"}, {"b"}}, "a comment")) == "");
+  CHECK(message(zip({{"a"}, {"b", "x", "c"}})) ==
+        "entry 2: damaged (the central directory has no such name)");
+  CHECK(message(zip({{"a", "x", ""}, {"b"}})) == "damaged (bytes before its first entry)");
+  CHECK(message(good.substr(0, good.find("PK\x01\x02"))) ==
+        "damaged (no central directory at its end)");
+  CHECK(message(good + "x") == "damaged (bytes after its central directory)");
+  CHECK(message("x" + good).starts_with("damaged, or no tar"));
+  CHECK(message(zip({})) == "no files in it");
+  std::string one_less = good;
+  one_less[good.size() - 14] = one_less[good.size() - 12] = 1;
+  CHECK(message(one_less) == "damaged (its central directory has more entries than it says)");
+  std::string one_more = good;
+  one_more[good.size() - 14] = one_more[good.size() - 12] = 3;
+  CHECK(message(one_more) == "damaged (its central directory has 2 entries, not 3)");
+  std::string same_place = good;
+  const std::size_t offset = good.rfind("PK\x01\x02") + 42;
+  same_place.replace(offset, 4, little(0, 4));
+  CHECK(message(same_place) == "damaged (two entries at the same place)");
+}
+
+TEST_CASE("archive: a gzip or zstd in several parts is one") {
+  const TempDir folder;
+  const std::string whole = tar({{"a", std::string(200'000, 'x')}, {"b", "y"}});
+  for (const auto& compressed : {gzip, zstd}) {
+    CHECK(unpacked(folder, compressed(whole.substr(0, 700)) + compressed(whole.substr(700)),
+                   "a.tar.gz") == "");
+    CHECK(read_file(folder.path() / "to/a") == std::string(200'000, 'x'));
+    CHECK(read_file(folder.path() / "to/b") == "y");
+  }
+}
+
+TEST_CASE("archive: zeros after a tar do not keep the reader for ever") {
+  const TempDir folder;
+  ArchiveLimits limits;
+  limits.bytes = 1 << 20;
+  limits.names.count = 10;
+  const std::string few = tar({{"a"}}) + std::string(1 << 20, '\0');
+  const std::string many = tar({{"a"}}) + std::string(4 << 20, '\0');
+  for (const auto& compressed : {gzip, zstd}) {
+    CHECK(unpacked(folder, compressed(few), "a.tar.gz", limits) == "");
+    CHECK(unpacked(folder, compressed(many), "a.tar.gz", limits)
+              .ends_with("(it holds more than its files may)"));
+  }
 }
 
 TEST_CASE("archive: what is there is not written into") {
