@@ -64,9 +64,19 @@ std::string in_quotes(std::string_view text) {
   return out + '"';
 }
 
+// For messages: not more than that much of what a stranger wrote.
+constexpr std::size_t kShown = 60;
+
+std::string shown(std::string_view text) {
+  if (text.size() <= kShown) return in_quotes(text);
+  std::size_t cut = kShown;
+  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80) --cut;
+  return in_quotes(text.substr(0, cut)) + "...";
+}
+
 // What a member adds to the path of its object.
 std::string member_path(std::string_view path, std::string_view name) {
-  if (!plain_name(name)) return cat("[", in_quotes(name), "]");
+  if (!plain_name(name) || name.size() > kShown) return cat("[", shown(name), "]");
   return cat(path.empty() ? "" : ".", name);
 }
 
@@ -91,24 +101,6 @@ std::string bound_text(double value) {
   }
   const std::string text = number_text(value);
   return text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
-}
-
-std::string describe(const Json& json) {
-  struct {
-    std::string operator()(std::nullptr_t) const { return "null"; }
-    std::string operator()(bool value) const { return value ? "true" : "false"; }
-    std::string operator()(std::int64_t value) const { return std::to_string(value); }
-    std::string operator()(double value) const { return number_text(value); }
-    std::string operator()(const std::string& value) const {
-      if (value.size() <= 60) return in_quotes(value);
-      std::size_t cut = 60;
-      while (cut > 0 && (static_cast<unsigned char>(value[cut]) & 0xc0) == 0x80) --cut;
-      return in_quotes(value.substr(0, cut)) + "...";
-    }
-    std::string operator()(const Json::List&) const { return "a list"; }
-    std::string operator()(const Json::Object&) const { return "an object"; }
-  } text;
-  return std::visit(text, json.value);
 }
 
 // Builds a Json, which nlohmann's own document type could not: it lets the last of two members of
@@ -137,16 +129,23 @@ class Builder {
   bool key(std::string& name) {
     if (is_there(open_.back(), name)) {
       const std::string where = path();
-      fail(cat(where, where.empty() ? "" : ": ", "the name ", in_quotes(name),
+      fail(cat(where, where.empty() ? "" : ": ", "the name ", shown(name),
                " stands twice in the same object"));
     }
     open_.back().name = std::move(name);
     return true;
   }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& error) {
+  bool parse_error(std::size_t, const std::string& token, const nlohmann::json::exception& error) {
+    constexpr int kOverflow = 406;  // of a number, the only error that has no line and column
+    if (error.id == kOverflow) {
+      const std::string where = next_path();
+      fail(cat(where, where.empty() ? "" : ": ", "expected a number up to 1.7e308, found ",
+               token.substr(0, kShown), token.size() > kShown ? "..." : ""));
+    }
     std::string_view what = error.what();  // "[json.exception.parse_error.101] parse error at ..."
     if (const auto end = what.find("] "); end != what.npos) what.remove_prefix(end + 2);
-    fail(what);
+    constexpr std::size_t kMost = 300;  // it quotes all of a string that does not end
+    fail(what.size() <= kMost ? what : cat(what.substr(0, kMost), "..."));
   }
 
  private:
@@ -185,6 +184,16 @@ class Builder {
                   : member_path(path, std::get<Json::Object>(open.container->value).back().name);
     }
     return path;
+  }
+
+  // "shapes[2].dims.rows", of the value that comes next.
+  std::string next_path() const {
+    const std::string before = path();
+    if (open_.empty()) return before;
+    if (const auto* list = std::get_if<Json::List>(&open_.back().container->value)) {
+      return cat(before, "[", list->size(), "]");
+    }
+    return before + member_path(before, open_.back().name);
   }
 
   Json* place(Json value) {
@@ -450,8 +459,25 @@ void print_wide(const Json& json, std::size_t indent, std::size_t column, std::s
 
 }  // namespace
 
+std::string describe(const Json& json) {
+  struct {
+    std::string operator()(std::nullptr_t) const { return "null"; }
+    std::string operator()(bool value) const { return value ? "true" : "false"; }
+    std::string operator()(std::int64_t value) const { return std::to_string(value); }
+    std::string operator()(double value) const { return number_text(value); }
+    std::string operator()(const std::string& value) const { return shown(value); }
+    std::string operator()(const Json::List&) const { return "a list"; }
+    std::string operator()(const Json::Object&) const { return "an object"; }
+  } text;
+  return std::visit(text, json.value);
+}
+
 Json parse_json(std::string_view text, std::string_view file, Fault fault,
                 const JsonLimits& limits) {
+  // RFC 8259 lets a reader refuse it: others would, and a hash of the file differs.
+  if (text.starts_with("\xef\xbb\xbf")) {
+    throw Error(fault, cat(file, ": begins with a byte order mark; save it as UTF-8 without one"));
+  }
   if (Builder plain(file, fault, limits); PlainScanner(text, plain).scan()) return plain.take();
   Builder builder(file, fault, limits);
   KJ_CHECK(nlohmann::json::sax_parse(text, &builder));

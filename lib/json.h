@@ -21,7 +21,8 @@ namespace kjudge {
 
 // JSON formats of kjudge. A format is one table of fields per object (FieldTable); parsing, error
 // texts, writing and JSON Schema all come from it. Reading is strict: duplicate and unknown fields,
-// values out of range and invalid UTF-8 are refused, with the file and the path of the field:
+// values out of range, byte order marks and invalid UTF-8 are refused, with the file and
+// the path of the field:
 //   packages/softmax/challenge.json: shapes[2].dims.rows: expected an integer from 1 to 2^40, found
 //   "many"
 
@@ -60,6 +61,9 @@ Json parse_json(std::string_view text, std::string_view file, Fault fault,
 std::string print_json(const Json& value);
 // The same on one line, without an end of line.
 std::string print_flat_json(const Json& value);
+
+// The value as messages show it: a part of what is long.
+std::string describe(const Json& value);
 
 // Prints a document piece by piece, so that it is never in memory whole: what is opened is spread
 // out, all else as print_json() does.
@@ -269,7 +273,7 @@ Kind<std::vector<std::pair<std::string, V>>> map_kind(Kind<std::string> name, Ki
       try {
         name.read(JsonCursor(key, {}, Fault::malformed));
       } catch (const Error&) {
-        here.fail(cat("expected ", name.expected, ", found the name ", print_flat_json(key)));
+        here.fail(cat("expected ", name.expected, ", found the name ", describe(key)));
       }
       map.emplace_back(member.name, read(here));
     }

@@ -126,6 +126,42 @@ TEST_CASE("the same name twice is refused at any depth") {
   CHECK_NOTHROW(parse("{\"a\": {\"a\": {\"a\": 1}}, \"b\": [{\"a\": 1}, {\"a\": 1}]}"));
 }
 
+TEST_CASE("a number that no double holds is refused with its path, in a short message") {
+  const std::string huge = "1" + std::string(400, '0');
+  const std::string found = "expected a number up to 1.7e308, found " + huge.substr(0, 60) + "...";
+  CHECK(error_of(huge) == "f.json: " + found);
+  CHECK(error_of(cat("{\"shapes\": [{\"dims\": {\"rows\": ", huge, "}}]}")) ==
+        "f.json: shapes[0].dims.rows: " + found);
+  CHECK(
+      error_of(cat("{\"a\": [1, 2, -", huge, "]}")).starts_with("f.json: a[2]: expected a number"));
+  CHECK(error_of("{\"a\": 1e999}") == "f.json: a: expected a number up to 1.7e308, found 1e999");
+  CHECK(parse("1e-999") == Json{0.0});
+}
+
+TEST_CASE("messages show no more than a part of what is too long") {
+  const std::string name(100'000, 'n');
+  const std::string part = cat("\"", std::string(60, 'n'), "\"...");
+  CHECK(error_of(cat("{\"", name, "\": 1, \"", name, "\": 2}")) ==
+        cat("f.json: the name ", part, " stands twice in the same object"));
+  CHECK(
+      error_of(cat("{\"", name, "\": 1e999}")).starts_with(cat("f.json: [", part, "]: expected")));
+  CHECK(thing_error(cat("{\"format\": \"thing/1\", \"label\": \"a\", \"", name, "\": 1}")) ==
+        cat("f.json: [", part,
+            "]: unknown field; the fields here are format, label, count, on, "
+            "color, ratio, wild, limit, twice, points, dims"));
+  CHECK(thing_error(
+            cat("{\"format\": \"thing/1\", \"label\": \"a\", \"dims\": {\"", name, "_\": 1}}"))
+            .size() < 400);
+  CHECK(error_of(cat("{\"a\": \"", name)).size() < 400);
+}
+
+TEST_CASE("a byte order mark is refused") {
+  CHECK(error_of("\xef\xbb\xbf{}") ==
+        "f.json: begins with a byte order mark; save it as UTF-8 without one");
+  CHECK(error_of("\xef\xbb\xbf").find("byte order mark") != std::string::npos);
+  CHECK(error_of("\xff\xfe{\0}\0") != "no error");
+}
+
 TEST_CASE("depth and size are bounded") {
   const std::string deep(33, '[');
   CHECK(error_of(deep) == "f.json: nested deeper than 32 levels");
