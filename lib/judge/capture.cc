@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/stat.h>
 
+#include <cmath>
 #include <csignal>
-#include <sstream>
 #include <utility>
 
 #include "judge/agreement.h"
@@ -27,12 +27,8 @@ constexpr double kExportSeconds = 120;
 constexpr std::uint64_t kDiskBytes = std::uint64_t{4} << 30;
 constexpr std::uint64_t kDiskFiles = 200'000;
 
-// "1.5", "300".
-std::string seconds_text(double seconds) {
-  std::ostringstream text;
-  text << seconds;
-  return text.str();
-}
+// Of seconds that were measured: rounded up, so that what is over a limit is more than it as text.
+std::string measured(double seconds) { return decimal(std::ceil(seconds * 1000) / 1000); }
 
 // A submission's failure found by kjudge itself while it captures.
 struct CaptureFailure {
@@ -118,7 +114,7 @@ void run_build(const Driver& driver, const Challenge& challenge, const fs::path&
   if (!built.output.empty()) outcome.log += "--- build.sh\n" + built.output;
   if (!built.status) {
     throw CaptureFailure{Verdict::timeout, cat("build.sh did not end within its limit of ",
-                                               seconds_text(challenge.limits.build_s),
+                                               decimal(challenge.limits.build_s),
                                                " s; build less, or ship what takes long")};
   }
   if (!built.status->ok()) {
@@ -148,8 +144,8 @@ CaptureStatus read_status(const CaptureFiles& files, const Finished& finished,
   if (!finished.status) {
     const ChallengeLimits& limits = challenge.limits;
     throw CaptureFailure{Verdict::timeout,
-                         cat("the capture did not end within ", seconds_text(limits.prepare_s),
-                             " s for prepare and ", seconds_text(limits.capture_s),
+                         cat("the capture did not end within ", decimal(limits.prepare_s),
+                             " s for prepare and ", decimal(limits.capture_s),
                              " s for kernel_fn of all shapes; look for an endless loop, or do less "
                              "work on the host")};
   }
@@ -189,13 +185,13 @@ void check_step_limits(const CaptureSeconds& seconds, const ChallengeLimits& lim
   if (prepare > limits.prepare_s) {
     throw CaptureFailure{
         Verdict::timeout,
-        cat("import and prepare took ", seconds_text(prepare), " s, more than the limit of ",
-            seconds_text(limits.prepare_s), " s; import, compile or allocate less")};
+        cat("import and prepare took ", measured(prepare), " s, more than the limit of ",
+            decimal(limits.prepare_s), " s; import, compile or allocate less")};
   }
   if (seconds.capture.value_or(0) > limits.capture_s) {
     throw CaptureFailure{Verdict::timeout,
-                         cat("kernel_fn of all shapes took ", seconds_text(*seconds.capture),
-                             " s, more than the limit of ", seconds_text(limits.capture_s),
+                         cat("kernel_fn of all shapes took ", measured(*seconds.capture),
+                             " s, more than the limit of ", decimal(limits.capture_s),
                              " s; do less on the host in kernel_fn: compile and tune in prepare")};
   }
 }

@@ -2,7 +2,6 @@
 #include "replay/challenge_python.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "challenge/shape_request.h"
 #include "json.h"
@@ -129,7 +128,7 @@ T ChallengePython::expect(double limit_s, const std::string& where) {
       std::chrono::duration_cast<Channel::Clock::duration>(std::chrono::duration<double>(limit_s));
   const auto received = channel_.receive(Channel::Clock::now() + limit);
   if (received.state == Channel::Received::late) {
-    fails(cat("no answer within ", static_cast<std::int64_t>(std::ceil(limit_s)), " s"));
+    fails(cat("no answer within ", decimal(limit_s), " s"));
   }
   if (received.state == Channel::Received::closed) {
     const auto status = child_.wait(Channel::Clock::now() + std::chrono::seconds(5));

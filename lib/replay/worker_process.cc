@@ -4,7 +4,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace kjudge {
 namespace {
@@ -169,7 +168,7 @@ void Worker::report_late(const std::string& what, Seconds limit) {
   throw ArmFailed(start_.arm, Verdict::timeout, ArmFailed::Cause::arm,
                   cat(shape_.empty() ? "" : cat("shape ", shape_, ": "), what,
                       replay ? cat(" of ", suspects(*graph_)) : "", " took longer than ",
-                      static_cast<std::int64_t>(std::ceil(limit.count())), " s and was stopped",
+                      decimal(limit.count()), " s and was stopped",
                       replay ? "; look for a loop that does not end" : ""));
 }
 

@@ -67,7 +67,7 @@ class Limits(_kjudge.Case):
                   in_kernel_fn("    while True: pass\n"), {"capture_s": 1.5})
 
     def test_replay_s(self):
-        self.over("timeout", ("kernel softmax", "took longer than 1 s and was stopped", "loop"), SLOW,
+        self.over("timeout", ("kernel softmax", "took longer than 0.5 s and was stopped", "loop"), SLOW,
                   {"replay_s": 0.5})
 
     def test_memory_bytes(self):
