@@ -98,7 +98,27 @@ std::string usage_text(const CLI::App& app, const CLI::Error& error) {
   return printable(text);
 }
 
+namespace {
+
+bool help_wanted(const CLI::App& app) {
+  const auto wanted = [](const CLI::App* one) { return one->get_help_ptr()->count() > 0; };
+  const std::vector<CLI::App*> commands = app.get_subcommands();
+  return wanted(&app) || std::any_of(commands.begin(), commands.end(), wanted);
+}
+
+}  // namespace
+
 int report_failure(const CLI::App& app) {
+  // No command has run then: a mistake in the configuration file or in a variable, which keeps
+  // nobody from reading how to mend it.
+  if (help_wanted(app)) {
+    std::cout << app.help();
+    return exit_done;
+  }
+  if (app.get_option("--version")->count() > 0) {
+    std::cout << app.version() << "\n";
+    return exit_done;
+  }
   try {
     throw;
   } catch (const CLI::ParseError& error) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
 
 #include "configuration.h"
@@ -38,8 +39,19 @@ void set_up(CLI::App& app) {
     return cat("kjudge ", kVersion, ", method ", kMethod, ", commit ", kCommit, ", driver ",
                driver_found());
   });
+  std::string file;
+  std::exception_ptr unusable;
+  try {
+    file = configuration_file();
+  } catch (const Error&) {
+    unusable = std::current_exception();
+  }
+  // Only when a command is about to run: --help and --version answer without the file.
+  app.parse_complete_callback([unusable] {
+    if (unusable != nullptr) std::rethrow_exception(unusable);
+  });
   app.set_config(
-      "--config", configuration_file(),
+      "--config", file,
       "Defaults, as [selftest] driver = \"host\"; options and KJUDGE_* go before; KJUDGE_CONFIG "
       "names another file");
   app.get_config_ptr()->type_name("FILE");

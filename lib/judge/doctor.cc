@@ -10,6 +10,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <sstream>
 
@@ -166,7 +167,15 @@ Finding find_memory() {
   return {State::good, "memory", what, ""};
 }
 
-Finding find_space(const std::string& name, const fs::path& folder, const char* advice) {
+// `find` throws where the environment names no folder.
+Finding find_space(const std::string& name, const std::function<fs::path()>& find,
+                   const char* advice) {
+  fs::path folder;
+  try {
+    folder = find();
+  } catch (const std::exception& none) {
+    return {State::failure, name, none.what(), advice};
+  }
   fs::path there = folder;
   std::error_code error;
   while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
@@ -262,9 +271,10 @@ std::vector<Finding> examine_machine() {
   findings.push_back(find_cores());
   findings.push_back(find_governor());
   findings.push_back(find_memory());
-  findings.push_back(find_space("temporary files", fs::temp_directory_path(),
-                                "set TMPDIR to a folder you can write"));
-  findings.push_back(find_space("cache", cache_path(), "set XDG_CACHE_HOME"));
+  findings.push_back(find_space(
+      "temporary files", [] { return fs::temp_directory_path(); },
+      "set TMPDIR to a folder you can write"));
+  findings.push_back(find_space("cache", cache_path, "set XDG_CACHE_HOME"));
   findings.push_back(find_user_namespaces());
   findings.push_back(find_landlock());
   findings.push_back(find_seccomp());

@@ -41,8 +41,8 @@ fs::path cache_path() {
     root = fs::path(home) / ".cache";
   } else {
     throw Error(Fault::usage,
-                "neither XDG_CACHE_HOME nor HOME is set: set one, kjudge keeps "
-                "recordings of baselines there");
+                "neither XDG_CACHE_HOME nor HOME is an absolute path; recordings of baselines are "
+                "kept below it: set XDG_CACHE_HOME to a folder that can be written");
   }
   return root / "kjudge";
 }

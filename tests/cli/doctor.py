@@ -40,6 +40,21 @@ class Doctor(_kjudge.Case):
         with open(self.path("cache", "kjudge", kept[0])) as file:
             self.assertEqual(json.load(file), measured)
 
+    def test_variables_that_name_no_folder_are_a_finding(self):
+        del self.environment["XDG_CACHE_HOME"]
+        self.environment.pop("HOME", None)
+        out, _ = self.run_kjudge("doctor", status=5)
+        self.assertIn("failure: cache: neither XDG_CACHE_HOME nor HOME is an absolute path", out)
+        self.assertIn("    set XDG_CACHE_HOME", out)
+        _, err = self.run_kjudge("selftest", self.write("right.py", _kjudge.RIGHT), "--challenge",
+                                 "softmax", status=2, HOME="relative", XDG_CACHE_HOME="relative")
+        self.assertEqual(err, "kjudge: usage: neither XDG_CACHE_HOME nor HOME is an absolute path; "
+                              "recordings of baselines are kept below it: set XDG_CACHE_HOME to a "
+                              "folder that can be written\n")
+        self.assertFalse(os.path.exists(self.path("relative")))
+        out, _ = self.run_kjudge("doctor", status=5, TMPDIR=self.path("absent"))
+        self.assertIn("failure: temporary files: ", out)
+
     def test_missing_files_are_a_failure(self):
         out, _ = self.run_kjudge("doctor", status=5, KJUDGE_LIBRARY_DIR=self.path("nowhere"))
         self.assertIn("failure: kjudge's files", out)

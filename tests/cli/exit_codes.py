@@ -110,6 +110,29 @@ class ExitCodes(_kjudge.Case):
         _, err = self.run_kjudge("selftest", status=2, KJUDGE_CONFIG=self.folder)
         self.assertIn("KJUDGE_CONFIG=%s: a folder, not a configuration file" % self.folder, err)
 
+    def test_help_and_version_answer_whatever_is_configured(self):
+        def answers(**environment):
+            for arguments, words in ((("--help",), "Subcommands:"), (("selftest", "--help"), "--pairs"),
+                                     (("selftest", "-h"), "--pairs"), (("--version",), "commit")):
+                with self.subTest(arguments, environment=environment):
+                    out, err = self.run_kjudge(*arguments, **environment)
+                    self.assertIn(words, out)
+                    self.assertEqual(err, "")
+
+        def is_refused(words, **environment):
+            _, err = self.run_kjudge("selftest", "--challenge", "softmax", status=2, **environment)
+            self.assertIn(words, err)
+
+        for text in ("[broken\nx=", "[selftest]\nnonsense = 1\n", '[selftest]\ndevice = "x"\n'):
+            self.write("config/kjudge/config.toml", text)
+            answers()
+            is_refused("config.toml: ")
+        os.remove(self.path("config/kjudge/config.toml"))
+        for environment in ({"KJUDGE_CONFIG": self.path("missing.toml")}, {"KJUDGE_CONFIG": self.folder},
+                            {"KJUDGE_DRIVER": "vulkan"}, {"KJUDGE_DEVICE": "x"}):
+            answers(**environment)
+            is_refused("%s=%s: " % list(environment.items())[0], **environment)
+
     def test_variables_are_named_with_what_is_wrong_in_them(self):
         for arguments, variables, words in (
                 (["selftest"], {"KJUDGE_DEVICE": "x"},
