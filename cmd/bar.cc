@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "error.h"
+#include "judge/records_json.h"
 #include "judge/report.h"
 #include "options.h"
 #include "store/judgements.h"
@@ -63,22 +64,16 @@ Bar bar_from(const BarOptions& options) {
 
 void print_number(const BarOptions& options, int number) {
   if (options.json) {
-    std::cout << print_json(
-        Json{Json::Object{{"format", Json{std::string("kjudge-recorded/1")}},
-                          {"number", Json{static_cast<std::int64_t>(number)}}}});
+    std::cout << print_json(recorded_json(number));
   } else {
     say(cat("recorded as ", number));
   }
 }
 
 void list_bars(const BarOptions& options, const Records<Bar>& bars) {
-  Json::List list;
   std::vector<std::vector<std::string>> rows = {
       {"bar", "name", "variant", "speedup", "basis", "date", "source"}};
   for (const auto& [number, bar] : bars) {
-    Json::Object object = bar_table().write(bar);
-    object.insert(object.begin(), {"number", Json{static_cast<std::int64_t>(number)}});
-    list.push_back(Json{std::move(object)});
     std::array<char, 40> speedup{"by time"};
     if (bar.speedup > 0) std::snprintf(speedup.data(), speedup.size(), "%.3fx", bar.speedup);
     rows.push_back({std::to_string(number), printable(bar.name), request_text(bar.variant),
@@ -86,8 +81,7 @@ void list_bars(const BarOptions& options, const Records<Bar>& bars) {
                     bar.date, printable(bar.source)});
   }
   if (options.json) {
-    std::cout << print_json(Json{Json::Object{{"format", Json{std::string("kjudge-bars/1")}},
-                                              {"bars", Json{std::move(list)}}}});
+    std::cout << print_json(bars_json(bars));
   } else if (bars.empty()) {
     say("there is no bar");
   } else {

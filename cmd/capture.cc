@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "error.h"
+#include "judge/capture_outcome_json.h"
 #include "judge/device.h"
 #include "judge/report.h"
 #include "judge/sandbox.h"
@@ -46,16 +47,7 @@ int capture_command(const CaptureCommandOptions& options) {
   const CaptureOutcome outcome = capture(driver, challenge, capture_options);
   const bool accepted = outcome.verdict == Verdict::accepted;
   if (options.json) {
-    Json::Object seconds;
-    for (const Phase& phase : outcome.phases) seconds.push_back({phase.name, Json{phase.seconds}});
-    std::cout << print_json(
-        Json{Json::Object{{"format", Json{std::string("kjudge-capture-outcome/1")}},
-                          {"verdict", Json{std::string(name(outcome.verdict))}},
-                          {"message", Json{outcome.message}},
-                          {"bundle", Json{accepted ? options.bundle : std::string()}},
-                          {"sha256", Json{outcome.sha256}},
-                          {"seconds", Json{std::move(seconds)}},
-                          {"log", Json{outcome.log}}}});
+    std::cout << print_json(capture_outcome_json(outcome, options.bundle));
   } else {
     std::cerr << printable(outcome.log);
     std::cout << (accepted ? cat("accepted: ", options.bundle)

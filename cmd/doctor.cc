@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "judge/doctor.h"
-
 #include <iostream>
 
 #include "error.h"
+#include "judge/doctor_json.h"
 #include "judge/doctor_measure.h"
 #include "judge/report.h"
 #include "option_value.h"
@@ -30,22 +29,12 @@ MeasuredDevice measure(const DoctorOptions& options) {
                         [&](const Progress& now) { line.show(now); });
 }
 
-Json finding_json(const Finding& finding) {
-  return Json{Json::Object{{"state", Json{std::string(name(finding.state))}},
-                           {"name", Json{finding.name}},
-                           {"found", Json{finding.what}},
-                           {"advice", Json{finding.advice}}}};
-}
-
 int doctor(const DoctorOptions& options) {
   bool failed = false;
-  Json::List list;
-  for (const Finding& finding : examine_machine()) {
+  const std::vector<Finding> findings = examine_machine();
+  for (const Finding& finding : findings) {
     failed = failed || finding.state == Finding::State::failure;
-    if (options.json) {
-      list.push_back(finding_json(finding));
-      continue;
-    }
+    if (options.json) continue;
     std::cout << name(finding.state) << ": " << finding.name << ": " << printable(finding.what)
               << "\n";
     if (!finding.advice.empty()) std::cout << "    " << finding.advice << "\n";
@@ -53,10 +42,7 @@ int doctor(const DoctorOptions& options) {
   std::optional<MeasuredDevice> measured;
   if (options.measure && !failed) measured = measure(options);
   if (options.json) {
-    Json::Object object = {{"format", Json{std::string("kjudge-doctor/1")}},
-                           {"findings", Json{std::move(list)}}};
-    if (measured) object.push_back({"measured", Json{measured_device_table().write(*measured)}});
-    std::cout << print_json(Json{std::move(object)});
+    std::cout << print_json(doctor_json(findings, measured));
   } else if (measured) {
     std::cout << measured_device_text(*measured);
   }

@@ -21,12 +21,7 @@ int export_command(const ExportCommandOptions& options) {
   chosen.cubins = !options.without_cubins;
   const ExportCounts counts = export_results(results, chosen, options.output, say);
   if (options.json) {
-    const auto number = [](std::size_t count) { return Json{static_cast<std::int64_t>(count)}; };
-    std::cout << print_json(Json{Json::Object{{"format", Json{std::string("kjudge-exported/1")}},
-                                              {"submissions", number(counts.submissions)},
-                                              {"evaluations", number(counts.evaluations)},
-                                              {"profiles", number(counts.profiles)},
-                                              {"cubins", number(counts.cubins)}}});
+    std::cout << print_json(Json{exported_table().write(counts)});
   } else {
     say(cat(options.output, ": ", counts.submissions, " submissions, ", counts.evaluations,
             " evaluations, ", counts.profiles, " profiles, ", counts.cubins, " cubins"));

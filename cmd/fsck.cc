@@ -4,7 +4,7 @@
 #include "judge/interrupt.h"
 #include "judge/report.h"
 #include "options.h"
-#include "store/check_store.h"
+#include "store/check_json.h"
 
 namespace kjudge {
 namespace {
@@ -14,32 +14,17 @@ struct FsckOptions {
   std::string results;
 };
 
-std::string_view name(StoreFinding::Kind kind) {
-  return kind == StoreFinding::Kind::damage ? "damage" : "left over";
-}
-
 int fsck_command(const FsckOptions& options) {
   const StoreCheck check = check_store(options.results, check_interrupt);
   bool damaged = false;
-  Json::List list;
   for (const StoreFinding& finding : check.findings) {
     damaged = damaged || finding.kind == StoreFinding::Kind::damage;
-    if (options.json) {
-      list.push_back(Json{Json::Object{{"kind", Json{std::string(name(finding.kind))}},
-                                       {"path", Json{finding.path.string()}},
-                                       {"what", Json{finding.what}},
-                                       {"advice", Json{finding.advice}}}});
-    } else {
-      std::cout << printable(cat(finding.path.string(), ": ", name(finding.kind), ": ",
-                                 finding.what, "\n  to do: ", finding.advice, "\n"));
-    }
+    if (options.json) continue;
+    std::cout << printable(cat(finding.path.string(), ": ", name(finding.kind), ": ", finding.what,
+                               "\n  to do: ", finding.advice, "\n"));
   }
   if (options.json) {
-    std::cout << print_json(
-        Json{Json::Object{{"format", Json{std::string("kjudge-fsck/1")}},
-                          {"submissions", Json{static_cast<std::int64_t>(check.submissions)}},
-                          {"evaluations", Json{static_cast<std::int64_t>(check.evaluations)}},
-                          {"findings", Json{std::move(list)}}}});
+    std::cout << print_json(check_json(check));
   } else {
     std::cerr << "kjudge: " << check.submissions << " submissions, " << check.evaluations
               << " evaluations: " << (damaged ? "there is damage" : "all are whole") << "\n";

@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "error.h"
+#include "judge/records_json.h"
 #include "judge/report.h"
 #include "select.h"
 #include "store/judgements.h"
@@ -14,8 +15,6 @@ struct InvalidateOptions : SelectOptions {
   bool list = false, preview = false;
   int undo = 0;
 };
-
-Json number_json(int number) { return Json{static_cast<std::int64_t>(number)}; }
 
 struct Selected {
   const ScoredSubmission* submission;
@@ -36,7 +35,7 @@ std::vector<Selected> selected(const ScoreIndex& index, const Selection& selecti
 
 void print_selected(const InvalidateOptions& options, const ScoreIndex& index, int number,
                     const std::vector<Selected>& found) {
-  Json::List list;
+  std::vector<InvalidatedEvaluation> list;
   std::vector<std::vector<std::string>> rows = {
       {"submission", "evaluation", "run", "challenge", "node", "judged", "verdict"}};
   for (const auto& [submission, evaluation] : found) {
@@ -45,41 +44,26 @@ void print_selected(const InvalidateOptions& options, const ScoreIndex& index, i
     rows.push_back({std::to_string(submission->number), std::to_string(evaluation->number),
                     printable(submission->run), cat(terms.challenge, "@", terms.challenge_version),
                     printable(evaluation->node), evaluation->started, verdict});
-    list.push_back(Json{Json::Object{{"submission", number_json(submission->number)},
-                                     {"evaluation", number_json(evaluation->number)},
-                                     {"id", Json{evaluation->id}},
-                                     {"run", Json{submission->run}},
-                                     {"verdict", Json{verdict}}}});
+    list.push_back({submission->number, evaluation->number, evaluation->id, submission->run,
+                    evaluation->verdict});
   }
   if (options.json) {
-    Json::Object object = {{"format", Json{std::string("kjudge-invalidated/1")}}};
-    if (number > 0) object.push_back({"number", number_json(number)});
-    object.push_back({"evaluations", Json{std::move(list)}});
-    std::cout << print_json(Json{std::move(object)});
+    std::cout << print_json(invalidated_json(number, list));
   } else if (!found.empty()) {
     std::cout << aligned(rows);
   }
 }
 
 void print_list(const InvalidateOptions& options, const Records<Invalidation>& records) {
-  Json::List list;
+  if (options.json) {
+    std::cout << print_json(invalidations_json(records));
+    return;
+  }
+  if (records.empty()) say("nothing is invalid");
   for (const auto& [number, record] : records) {
     const Json::Object selection = selection_table().write(record.selection);
-    if (options.json) {
-      Json::Object object = invalidation_table().write(record);
-      object.insert(object.begin(), {"number", number_json(number)});
-      list.push_back(Json{std::move(object)});
-    } else {
-      std::cout << number << "  " << record.made << "  " << printable(record.reason) << "\n   "
-                << printable(print_flat_json(Json{selection})) << "\n";
-    }
-  }
-  if (options.json) {
-    std::cout << print_json(
-        Json{Json::Object{{"format", Json{std::string("kjudge-invalidations/1")}},
-                          {"invalidations", Json{std::move(list)}}}});
-  } else if (records.empty()) {
-    say("nothing is invalid");
+    std::cout << number << "  " << record.made << "  " << printable(record.reason) << "\n   "
+              << printable(print_flat_json(Json{selection})) << "\n";
   }
 }
 

@@ -14,6 +14,7 @@
 #include "manual_page.h"
 #include "option_value.h"
 #include "options.h"
+#include "web/pages_json.h"
 
 namespace kjudge {
 namespace {
@@ -33,6 +34,12 @@ const CLI::App& command_of(const CLI::App& app, const std::string& page) {
   return app;
 }
 
+std::vector<JsonFormat> all_formats() {
+  std::vector<JsonFormat> formats = json_formats();
+  formats.push_back(pages_json_format());
+  return formats;
+}
+
 void make_pages(const fs::path& man, const fs::path& share, const CLI::App& app) {
   for (const CLI::App* command : commands_of(app)) {
     const fs::path source = man / cat("kjudge-", command->get_name(), ".1.in");
@@ -49,7 +56,7 @@ void make_pages(const fs::path& man, const fs::path& share, const CLI::App& app)
     const std::string section = page.extension().string().substr(1);
     const fs::path to = share / "man" / ("man" + section) / page;
     write(to, manual_page(read_file(item.path()), item.path().string(), app,
-                          command_of(app, page.string()), json_formats()));
+                          command_of(app, page.string()), all_formats()));
   }
 }
 
@@ -65,7 +72,7 @@ int make_manual(const fs::path& man, const fs::path& share) {
   write(share / "bash-completion" / "completions" / "kjudge", bash_completion(app));
   write(share / "zsh" / "site-functions" / "_kjudge", zsh_completion(app));
   write(share / "fish" / "vendor_completions.d" / "kjudge.fish", fish_completion(app));
-  for (const JsonFormat& format : json_formats()) {
+  for (const JsonFormat& format : all_formats()) {
     std::string name = format.name;  // kjudge-result/1
     name.replace(name.find('/'), 1, "-");
     write(share / "kjudge" / "schema" / (name + ".json"), print_json(format.schema));

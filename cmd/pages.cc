@@ -6,7 +6,7 @@
 #include "error.h"
 #include "judge/report.h"
 #include "options.h"
-#include "web/write_site.h"
+#include "web/pages_json.h"
 
 namespace kjudge {
 namespace {
@@ -28,11 +28,7 @@ int pages_command(const PagesOptions& options) {
   const Site site = read_site(results, std::move(challenges), report);
   const WrittenSite written = write_site(site, options.output, report);
   if (options.json) {
-    std::cout << print_json(Json{Json::Object{{"format", Json{std::string("kjudge-pages/1")}},
-                                              {"pages", Json{std::int64_t{written.pages}}},
-                                              {"written", Json{std::int64_t{written.written}}},
-                                              {"removed", Json{std::int64_t{written.removed}}},
-                                              {"skipped", Json{std::int64_t{skipped}}}}});
+    std::cout << print_json(pages_json(written, skipped));
   } else {
     std::cout << options.output << ": " << written.pages << " files, " << written.written
               << " of them new or changed, " << written.removed << " removed\n";

@@ -53,14 +53,7 @@ int playoff_command(const PlayOffOptions& options) {
       [&](const Progress& now) { progress.show(now); });
   progress.wipe();
   if (options.json) {
-    const auto numbers = [](const std::vector<int>& list) {
-      Json::List json;
-      for (const int number : list) json.push_back(Json{static_cast<std::int64_t>(number)});
-      return Json{std::move(json)};
-    };
-    std::cout << print_json(Json{Json::Object{{"format", Json{std::string("kjudge-played-off/1")}},
-                                              {"judged_again", numbers(done.judged_again)},
-                                              {"play_offs", numbers(done.play_offs)}}});
+    std::cout << print_json(Json{played_off_table().write(done)});
   } else if (done.judged_again.empty() && done.play_offs.empty() && done.failed == 0 &&
              done.elsewhere == 0) {
     say("the first was judged twice, and nobody is tied with it");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <iostream>
 
+#include "judge/rank_json.h"
 #include "judge/rank_report.h"
 #include "judge/report.h"
 #include "options.h"
@@ -23,8 +24,7 @@ int rank_command(const RankOptions& options) {
   const auto standings = make_standings(source, request);
   if (!standings) {
     if (options.json) {
-      std::cout << print_json(Json{Json::Object{{"format", Json{std::string("kjudge-rank/1")}},
-                                                {"entries", Json{Json::List{}}}}});
+      std::cout << print_json(standings_json(standings, index));
     } else {
       say("nothing here has a score yet");
     }
@@ -46,7 +46,7 @@ int rank_command(const RankOptions& options) {
     return exit_done;
   }
   if (options.json) {
-    std::cout << print_json(standings_json(*standings, index));
+    std::cout << print_json(standings_json(standings, index));
     return exit_done;
   }
   say(standings_title(*standings));

@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "judge/rejudge.h"
+#include "judge/rejudged_json.h"
 #include "judge/report.h"
 #include "judge/sandbox.h"
 #include "progress.h"
@@ -24,8 +25,6 @@ struct RejudgeOptions : SelectOptions {
   bool run = false, apply = false, drop = false, list = false, from_files = false, unsafe = false;
 };
 
-Json whole_number(int number) { return Json{static_cast<std::int64_t>(number)}; }
-
 std::string score_text(const std::optional<Evaluation>& evaluation) {
   if (!evaluation) return "not judged yet";
   const Score scored = score(*evaluation);
@@ -34,19 +33,6 @@ std::string score_text(const std::optional<Evaluation>& evaluation) {
   std::snprintf(text.data(), text.size(), "%.3fx [%.3f, %.3f]", scored.speedup, scored.interval.low,
                 scored.interval.high);
   return text.data();
-}
-
-Json score_of_json(const std::optional<Evaluation>& evaluation) {
-  if (!evaluation) return Json{nullptr};
-  const Score scored = score(*evaluation);
-  Json::Object object = {{"id", Json{evaluation->id}},
-                         {"verdict", Json{std::string(name(evaluation->verdict))}}};
-  if (scored.ranked) {
-    object.push_back({"speedup", Json{scored.speedup}});
-    object.push_back(
-        {"interval", Json{Json::List{Json{scored.interval.low}, Json{scored.interval.high}}}});
-  }
-  return Json{std::move(object)};
 }
 
 std::string change_text(const Evaluation& old, const std::optional<Evaluation>& made) {
@@ -61,7 +47,7 @@ std::string change_text(const Evaluation& old, const std::optional<Evaluation>& 
 // Old and new side by side.
 void print_set(const RejudgeOptions& options, const ResultsDirectory& results,
                const RejudgementSet& set) {
-  Json::List list;
+  std::vector<RejudgedPair> pairs;
   std::vector<std::vector<std::string>> rows = {{"submission", "run", "old", "new", "change"}};
   for (const Rejudged& one : set.record().evaluations) {
     const auto path = results.path() / "submissions" / std::to_string(one.submission) /
@@ -70,18 +56,10 @@ void print_set(const RejudgeOptions& options, const ResultsDirectory& results,
     const auto made = set.result(one.submission);
     rows.push_back({std::to_string(one.submission), printable(one.run), score_text(old),
                     score_text(made), change_text(old, made)});
-    list.push_back(Json{Json::Object{{"submission", whole_number(one.submission)},
-                                     {"evaluation", whole_number(one.evaluation)},
-                                     {"run", Json{one.run}},
-                                     {"old", score_of_json(old)},
-                                     {"new", score_of_json(made)}}});
+    pairs.push_back({one, old, made});
   }
   if (options.json) {
-    std::cout << print_json(Json{Json::Object{{"format", Json{std::string("kjudge-rejudged/1")}},
-                                              {"set", whole_number(set.number())},
-                                              {"state", Json{std::string(name(set.state()))}},
-                                              {"reason", Json{set.record().reason}},
-                                              {"evaluations", Json{std::move(list)}}}});
+    std::cout << print_json(rejudged_json(set, pairs));
   } else {
     std::cout << aligned(rows);
   }
@@ -128,23 +106,18 @@ int run_set(const RejudgeOptions& options, const ResultsDirectory& results,
 }
 
 int list_sets(const RejudgeOptions& options, const ResultsDirectory& results) {
-  Json::List list;
+  std::vector<ListedSet> list;
   std::vector<std::vector<std::string>> rows = {{"set", "made", "state", "evaluations", "reason"}};
   for (const auto& [number, record] :
        read_records(results, kRejudgementRecord, rejudgement_table(), say)) {
-    const std::string state(name(RejudgementSet(results, number).state()));
-    const int count = static_cast<int>(record.evaluations.size());
-    rows.push_back({std::to_string(number), record.made, state, std::to_string(count),
-                    printable(record.reason)});
-    list.push_back(Json{Json::Object{{"set", whole_number(number)},
-                                     {"made", Json{record.made}},
-                                     {"state", Json{state}},
-                                     {"evaluations", whole_number(count)},
-                                     {"reason", Json{record.reason}}}});
+    const ListedSet set{number, record.made, RejudgementSet(results, number).state(),
+                        record.evaluations.size(), record.reason};
+    rows.push_back({std::to_string(number), set.made, std::string(name(set.state)),
+                    std::to_string(set.evaluations), printable(set.reason)});
+    list.push_back(set);
   }
   if (options.json) {
-    std::cout << print_json(Json{Json::Object{
-        {"format", Json{std::string("kjudge-rejudgements/1")}}, {"sets", Json{std::move(list)}}}});
+    std::cout << print_json(rejudgements_json(list));
   } else if (rows.size() > 1) {
     std::cout << aligned(rows);
   } else {

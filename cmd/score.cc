@@ -12,6 +12,7 @@
 #include "options.h"
 #include "score/explain.h"
 #include "score/result_json.h"
+#include "score/scores_json.h"
 
 namespace kjudge {
 namespace {
@@ -80,7 +81,7 @@ std::vector<fs::path> result_files(const std::vector<std::string>& paths) {
 }
 
 int score_command(const ScoreOptions& options) {
-  Json::List scores;
+  std::vector<ScoredFile> scores;
   bool all_accepted = true, all_read = true;
   for (const fs::path& file : result_files(options.paths)) {
     Evaluation evaluation;
@@ -94,7 +95,7 @@ int score_command(const ScoreOptions& options) {
     }
     all_accepted = all_accepted && evaluation.verdict == Verdict::accepted;
     if (options.json) {
-      scores.push_back(score_json(file.string(), evaluation));
+      scores.push_back(scored_file(file.string(), evaluation));
     } else {
       std::cout << file.string() << "\n"
                 << (options.explain ? printable(explanation(evaluation))
@@ -103,8 +104,7 @@ int score_command(const ScoreOptions& options) {
     }
   }
   if (options.json) {
-    std::cout << print_json(Json{Json::Object{{"format", Json{std::string("kjudge-scores/1")}},
-                                              {"scores", Json{std::move(scores)}}}});
+    std::cout << print_json(scores_json(scores));
   }
   if (!all_read) return exit_malformed;
   return all_accepted ? exit_done : exit_not_accepted;

@@ -14,6 +14,7 @@
 #include "file.h"
 #include "json_faults.h"
 #include "judge/report.h"
+#include "score/scores_json.h"
 
 using namespace kjudge;
 namespace fs = std::filesystem;
@@ -298,7 +299,7 @@ TEST_CASE("a result cut or changed anywhere is refused, or another result") {
         const std::string written = result_to_json(other);
         CHECK(result_to_json(result_from_json(written, "w.json")) == written);
         CHECK(!evaluation_page(other).empty());
-        CHECK(!print_json(score_json("r.json", other)).empty());
+        CHECK(!print_json(scores_json({scored_file("r.json", other)})).empty());
       });
   CHECK(others > 100);  // in its texts and numbers
 }
@@ -309,7 +310,8 @@ TEST_CASE("a result of times that no double holds the ratio of is shown, without
     Evaluation evaluation = accepted();
     evaluation.shapes[0].rounds[0].pairs[0].arms[0].replays[0].event_ns = time;
     const Evaluation read = result_from_json(result_to_json(evaluation), "r.json");
-    CHECK(print_json(score_json("r.json", read)).find("0.001 ns") != std::string::npos);
+    CHECK(print_json(scores_json({scored_file("r.json", read)})).find("0.001 ns") !=
+          std::string::npos);
   }
 }
 

@@ -445,6 +445,18 @@ const FieldTable<ExportLine>& export_table() {
   return table;
 }
 
+const FieldTable<ExportCounts>& exported_table() {
+  using C = ExportCounts;
+  const auto count = integer_kind<std::size_t>(0, std::size_t{1} << 40);
+  static const FieldTable<C> table(
+      {format_field<C>("kjudge-exported/1"),
+       required("submissions", &C::submissions, count, "how many were written"),
+       required("evaluations", &C::evaluations, count, "of them"),
+       required("profiles", &C::profiles, count, "of the evaluations"),
+       required("cubins", &C::cubins, count, "each once")});
+  return table;
+}
+
 ExportCounts export_results(const ResultsDirectory& results, const ExportOptions& options,
                             const fs::path& output, const ReportLine& report) {
   return Exporter(results, options, output, report).run();

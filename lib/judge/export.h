@@ -64,6 +64,8 @@ struct ExportOptions {
 struct ExportCounts {
   std::size_t submissions = 0, evaluations = 0, profiles = 0, cubins = 0;
 };
+// What `kjudge export --json` prints.
+const FieldTable<ExportCounts>& exported_table();
 // Writes `output`, which appears whole. What cannot be read is reported and left out.
 ExportCounts export_results(const ResultsDirectory& results, const ExportOptions& options,
                             const std::filesystem::path& output, const ReportLine& report);

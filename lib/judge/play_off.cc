@@ -191,6 +191,17 @@ class PlayOffs {
 
 }  // namespace
 
+const FieldTable<PlayOffDone>& played_off_table() {
+  using D = PlayOffDone;
+  const auto numbers = list_kind(integer_kind(1, 1'000'000'000));
+  static const FieldTable<D> table(
+      {format_field<D>("kjudge-played-off/1"),
+       required("judged_again", &D::judged_again, numbers,
+                "numbers of submissions that led with one judging only, in order"),
+       required("play_offs", &D::play_offs, numbers, "numbers of the records that were made")});
+  return table;
+}
+
 PlayOffDone play_off(const Driver& driver, const Challenge& challenge,
                      const ResultsDirectory& results, const VariantRequest& request,
                      const JudgeAgainOptions& options, const ReportLine& line,

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "json.h"
 #include "judge/rejudge.h"
 #include "store/standings.h"
 
@@ -16,6 +17,9 @@ struct PlayOffDone {
   std::size_t failed = 0;      // replays that ended in a judge error, or had no recording
   std::size_t elsewhere = 0;   // submissions that other judges have
 };
+
+// What `kjudge playoff --json` prints.
+const FieldTable<PlayOffDone>& played_off_table();
 
 // First whoever leads with one judging only is judged again on fresh seeds, until the first was
 // judged twice and nobody is pending; then the runs that are tied with the first are played off:

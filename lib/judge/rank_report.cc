@@ -14,43 +14,6 @@
 namespace kjudge {
 namespace {
 
-Json json_text(std::string text) { return Json{std::move(text)}; }
-Json json_number(int number) { return Json{static_cast<std::int64_t>(number)}; }
-Json json_interval(const Interval& interval) {
-  return Json{Json::List{Json{interval.low}, Json{interval.high}}};
-}
-
-// What is known of an entry beside its score.
-struct About {
-  std::string label, license, code;
-  std::optional<bool> target_met;
-};
-
-About about(const Entry& entry, const VariantStandings& standings, const ScoreIndex& index) {
-  About about;
-  if (standings.challenge)
-    about.target_met = target_met(standings.challenge->target_ns, entry.score);
-  const ScoredSubmission* submission = index.find(std::stoi(entry.submission));
-  if (submission == nullptr) return about;
-  about.label = submission->notes.label;
-  if (may_publish(standings.challenge, submission->notes)) {
-    about.license = submission->notes.license;
-    about.code = cat("submissions/", entry.submission, "/files");
-  }
-  return about;
-}
-
-// How much faster the one before it is.
-double behind(const Entry& before, const Entry& entry) {
-  return before.score.speedup / entry.score.speedup - 1;
-}
-
-std::optional<double> speedup_of(const Bar& bar, const VariantStandings& standings) {
-  static const Score kNobody;
-  const auto& ranked = standings.standings.ranked;
-  return bar_speedup(bar, ranked.empty() ? kNobody : ranked.front().entry.score);
-}
-
 std::string bar_text(const Bar& bar) {
   return bar.basis == Bar::Basis::claimed ? "bar, claimed" : "bar";
 }
@@ -96,7 +59,7 @@ class StandingsTable {
   void entry(const std::string& rank, const Entry& entry, const std::string& behind_text,
              const std::string& tie) {
     const Score& score = entry.score;
-    const About known = about(entry, standings_, index_);
+    const AboutEntry known = about_entry(entry, standings_, index_);
     rows_.push_back(
         {rank, printable(entry.run), entry.submission, decimals(score.speedup, 3) + "x",
          cat("[", decimals(score.interval.low, 3), ", ", decimals(score.interval.high, 3), "]"),
@@ -138,43 +101,32 @@ class StandingsTable {
                                                   "target", "code"}};
 };
 
-Json::Object entry_json(const Entry& entry, const VariantStandings& standings,
-                        const ScoreIndex& index) {
-  Json::Object object = {{"run", json_text(entry.run)},
-                         {"submission", json_text(entry.submission)},
-                         {"evaluation", json_number(entry.evaluation)},
-                         {"speedup", Json{entry.score.speedup}},
-                         {"interval", json_interval(entry.score.interval)},
-                         {"judged", json_number(entry.judged)}};
-  const About known = about(entry, standings, index);
-  if (!known.label.empty()) object.push_back({"label", json_text(known.label)});
-  if (known.target_met) object.push_back({"target_met", Json{*known.target_met}});
-  if (!known.code.empty()) object.push_back({"code", json_text(known.code)});
-  if (!known.license.empty()) object.push_back({"license", json_text(known.license)});
-  return object;
-}
-
-Json::Object title_json(const char* format, const VariantStandings& standings) {
-  const Terms& terms = standings.terms;
-  Json::Object object = {{"format", json_text(format)},
-                         {"challenge", json_text(terms.challenge)},
-                         {"challenge_version", json_number(terms.challenge_version)},
-                         {"arch", json_text(terms.arch)},
-                         {"device_kind", json_text(terms.device_kind)},
-                         {"method", json_number(terms.method)}};
-  if (!standings.variant.dtype.empty())
-    object.push_back({"dtype", json_text(standings.variant.dtype)});
-  if (!standings.variant.shape.empty())
-    object.push_back({"shape", json_text(standings.variant.shape)});
-  if (!standings.challenge) return object;
-  if (!standings.challenge->bounty.empty())
-    object.push_back({"bounty", json_text(standings.challenge->bounty)});
-  if (standings.challenge->target_ns)
-    object.push_back({"target_us", Json{*standings.challenge->target_ns / 1000}});
-  return object;
-}
-
 }  // namespace
+
+AboutEntry about_entry(const Entry& entry, const VariantStandings& standings,
+                       const ScoreIndex& index) {
+  AboutEntry about;
+  if (standings.challenge)
+    about.target_met = target_met(standings.challenge->target_ns, entry.score);
+  const ScoredSubmission* submission = index.find(std::stoi(entry.submission));
+  if (submission == nullptr) return about;
+  about.label = submission->notes.label;
+  if (may_publish(standings.challenge, submission->notes)) {
+    about.license = submission->notes.license;
+    about.code = cat("submissions/", entry.submission, "/files");
+  }
+  return about;
+}
+
+double behind(const Entry& before, const Entry& entry) {
+  return before.score.speedup / entry.score.speedup - 1;
+}
+
+std::optional<double> speedup_of(const Bar& bar, const VariantStandings& standings) {
+  static const Score kNobody;
+  const auto& ranked = standings.standings.ranked;
+  return bar_speedup(bar, ranked.empty() ? kNobody : ranked.front().entry.score);
+}
 
 std::string standings_title(const VariantStandings& standings) {
   const Terms& terms = standings.terms;
@@ -225,45 +177,6 @@ std::vector<std::string> standings_remarks(const VariantStandings& standings) {
   return lines;
 }
 
-Json standings_json(const VariantStandings& standings, const ScoreIndex& index) {
-  Json::List entries, pending, bars, invalid;
-  const auto& ranked = standings.standings.ranked;
-  for (std::size_t i = 0; i < ranked.size(); ++i) {
-    Json::Object object = {{"rank", json_number(ranked[i].rank)},
-                           {"tie_group", json_number(ranked[i].tie_group)}};
-    Json::Object more = entry_json(ranked[i].entry, standings, index);
-    object.insert(object.end(), more.begin(), more.end());
-    if (i > 0) object.push_back({"behind", Json{behind(ranked[i - 1].entry, ranked[i].entry)}});
-    if (ranked[i].played_off) object.push_back({"played_off", Json{true}});
-    entries.push_back(Json{std::move(object)});
-  }
-  for (const Entry& entry : standings.standings.pending)
-    pending.push_back(Json{entry_json(entry, standings, index)});
-  for (const auto& [number, bar] : standings.bars) {
-    Json::Object object = {
-        {"number", json_number(number)},
-        {"name", json_text(bar.name)},
-        {"basis", json_text(bar.basis == Bar::Basis::claimed ? "claimed" : "measured")}};
-    if (const auto speedup = speedup_of(bar, standings))
-      object.push_back({"speedup", Json{*speedup}});
-    object.push_back({"source", json_text(bar.source)});
-    object.push_back({"date", json_text(bar.date)});
-    bars.push_back(Json{std::move(object)});
-  }
-  for (const auto& one : standings.invalid) {
-    invalid.push_back(Json{Json::Object{{"submission", json_number(one.submission)},
-                                        {"evaluation", json_number(one.evaluation)},
-                                        {"run", json_text(one.run)},
-                                        {"reason", json_text(one.reason)}}});
-  }
-  Json::Object object = title_json("kjudge-rank/1", standings);
-  object.push_back({"entries", Json{std::move(entries)}});
-  object.push_back({"pending", Json{std::move(pending)}});
-  object.push_back({"bars", Json{std::move(bars)}});
-  object.push_back({"invalid", Json{std::move(invalid)}});
-  return Json{std::move(object)};
-}
-
 std::string history_table(const std::vector<HistoryEntry>& history) {
   std::vector<std::vector<std::string>> rows = {
       {"judged", "submission", "evaluation", "verdict", "speedup", "interval", "best", "remark"}};
@@ -285,30 +198,6 @@ std::string history_table(const std::vector<HistoryEntry>& history) {
                     score.ranked ? interval.data() : "-", record ? "yes" : "-", printable(remark)});
   }
   return aligned(rows);
-}
-
-Json history_json(const VariantStandings& standings, const std::string& run,
-                  const std::vector<HistoryEntry>& history) {
-  Json::List list;
-  for (const HistoryEntry& one : history) {
-    Json::Object object = {{"started", json_text(one.started)},
-                           {"submission", json_number(one.submission)},
-                           {"evaluation", json_number(one.evaluation)},
-                           {"id", json_text(one.id)},
-                           {"verdict", json_text(std::string(name(one.verdict)))}};
-    if (one.score.ranked) {
-      object.push_back({"speedup", Json{one.score.speedup}});
-      object.push_back({"interval", json_interval(one.score.interval)});
-    }
-    Json::List reasons;
-    for (const std::string& reason : one.invalid) reasons.push_back(json_text(reason));
-    if (!reasons.empty()) object.push_back({"invalid", Json{std::move(reasons)}});
-    list.push_back(Json{std::move(object)});
-  }
-  Json::Object object = title_json("kjudge-history/1", standings);
-  object.push_back({"run", json_text(run)});
-  object.push_back({"evaluations", Json{std::move(list)}});
-  return Json{std::move(object)};
 }
 
 }  // namespace kjudge

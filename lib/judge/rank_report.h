@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "json.h"
 #include "store/standings.h"
 
 namespace kjudge {
 
-// Standings for people and programs.
+// Standings for people; for programs they are in judge/rank_json.h.
+
+// What is known of an entry beside its score.
+struct AboutEntry {
+  std::string label, license, code;
+  std::optional<bool> target_met;
+};
+AboutEntry about_entry(const Entry& entry, const VariantStandings& standings,
+                       const ScoreIndex& index);
+// How much faster the one before it is.
+double behind(const Entry& before, const Entry& entry);
+std::optional<double> speedup_of(const Bar& bar, const VariantStandings& standings);
 
 // "softmax version 1, NVIDIA H200, method 1"
 std::string standings_title(const VariantStandings& standings);
@@ -17,12 +28,5 @@ std::string standings_title(const VariantStandings& standings);
 std::string standings_table(const VariantStandings& standings, const ScoreIndex& index);
 // Lines about what does not count and why, and about what else could be asked for.
 std::vector<std::string> standings_remarks(const VariantStandings& standings);
-// What `rank --json` prints.
-Json standings_json(const VariantStandings& standings, const ScoreIndex& index);
-
 std::string history_table(const std::vector<HistoryEntry>& history);
-// What `rank --history --json` prints.
-Json history_json(const VariantStandings& standings, const std::string& run,
-                  const std::vector<HistoryEntry>& history);
-
 }  // namespace kjudge

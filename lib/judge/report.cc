@@ -112,12 +112,6 @@ std::string gpu_text(const ShapeFacts& shape) {
   return text.empty() ? text : cat(shape.name, ": ", text);
 }
 
-Json text_json(std::string_view text) { return Json{std::string(text)}; }
-
-Json interval_json(const Interval& interval) {
-  return Json{Json::List{Json{interval.low}, Json{interval.high}}};
-}
-
 }  // namespace
 
 std::string printable(std::string_view text) {
@@ -255,45 +249,6 @@ std::string evaluation_page(const Evaluation& evaluation) {
     text += cat("\ntime by step:\n", aligned(rows));
   }
   return text;
-}
-
-Json score_json(const std::string& file, const Evaluation& evaluation) {
-  const Score scored = score(evaluation);
-  Json::List shapes;
-  for (const ShapeScore& shape : scored.shapes) {
-    Json::Object object = {{"name", text_json(shape.name)},
-                           {"baseline_ns", Json{shape.baseline_ns}},
-                           {"submission_ns", Json{shape.submission_ns}},
-                           {"speedup", Json{shape.speedup}},
-                           {"interval", interval_json(shape.interval)}};
-    if (shape.speed_of_light) object.push_back({"speed_of_light", Json{*shape.speed_of_light}});
-    object.push_back({"below_floor", Json{shape.below_floor}});
-    Json::List arms;
-    for (const ArmName arm : {ArmName::baseline, ArmName::submission}) {
-      if (shape.two_modes[static_cast<std::size_t>(arm)]) arms.push_back(text_json(name(arm)));
-    }
-    if (!arms.empty()) object.push_back({"two_modes", Json{std::move(arms)}});
-    shapes.push_back(Json{std::move(object)});
-  }
-  Json::Object object = {{"file", text_json(file)},
-                         {"submission", text_json(evaluation.submission)},
-                         {"verdict", text_json(name(evaluation.verdict))},
-                         {"ranked", Json{scored.ranked}},
-                         {"why_not", text_json(scored.why_not)},
-                         {"speedup", Json{scored.speedup}},
-                         {"interval", interval_json(scored.interval)},
-                         {"shapes", Json{std::move(shapes)}}};
-  if (!scored.devices.empty()) {
-    Json::List devices;
-    for (const DeviceScore& device : scored.devices) {
-      devices.push_back(Json{Json::Object{{"device", text_json(device.device)},
-                                          {"speedup", Json{device.speedup}},
-                                          {"interval", interval_json(device.interval)}}});
-    }
-    object.push_back({"devices", Json{std::move(devices)}});
-    object.push_back({"devices_agree", Json{scored.devices_agree}});
-  }
-  return Json{std::move(object)};
 }
 
 }  // namespace kjudge

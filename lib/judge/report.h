@@ -26,9 +26,6 @@ std::string evaluation_page(const Evaluation& evaluation);
 
 std::string duration_text(double ns);  // "12.3 us", "4.56 ms"
 
-// What `score --json` prints.
-Json score_json(const std::string& file, const Evaluation& evaluation);
-
 // Left-aligned first column, the others right-aligned, two spaces between.
 std::string aligned(const std::vector<std::vector<std::string>>& rows);
 

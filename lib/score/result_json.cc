@@ -173,30 +173,6 @@ Kind<Interval> interval_kind() {
        required("high", &Interval::high, number_kind(), "the largest")}));
 }
 
-// The names of the arms whose times have two modes.
-Field<ShapeScore> two_modes_field() {
-  const auto kind = list_kind(
-      word_kind<ArmName>({{"baseline", ArmName::baseline}, {"submission", ArmName::submission}}), 0,
-      2);
-  return {"two_modes",
-          "the arms whose times lie around two values, so that their median is one of them by "
-          "chance; absent where none do",
-          false,
-          false,
-          kind.expected,
-          {},
-          [=](const ShapeScore& from) -> std::optional<Json> {
-            std::vector<ArmName> arms;
-            for (const ArmName arm : {ArmName::baseline, ArmName::submission}) {
-              if (from.two_modes[static_cast<std::size_t>(arm)]) arms.push_back(arm);
-            }
-            if (arms.empty()) return std::nullopt;
-            return kind.write(arms);
-          },
-          kind.schema,
-          kind.fields};
-}
-
 FieldTable<ShapeScore> shape_score_table() {
   using S = ShapeScore;
   return FieldTable<S>(
@@ -333,6 +309,29 @@ void check_verdict(const Evaluation& evaluation, const std::filesystem::path& pa
 }
 
 }  // namespace
+
+Field<ShapeScore> two_modes_field() {
+  const auto kind = list_kind(
+      word_kind<ArmName>({{"baseline", ArmName::baseline}, {"submission", ArmName::submission}}), 0,
+      2);
+  return {"two_modes",
+          "the arms whose times lie around two values, so that their median is one of them by "
+          "chance; absent where none do",
+          false,
+          false,
+          kind.expected,
+          {},
+          [=](const ShapeScore& from) -> std::optional<Json> {
+            std::vector<ArmName> arms;
+            for (const ArmName arm : {ArmName::baseline, ArmName::submission}) {
+              if (from.two_modes[static_cast<std::size_t>(arm)]) arms.push_back(arm);
+            }
+            if (arms.empty()) return std::nullopt;
+            return kind.write(arms);
+          },
+          kind.schema,
+          kind.fields};
+}
 
 Kind<Verdict> verdict_kind() {
   std::vector<std::pair<std::string, Verdict>> words;

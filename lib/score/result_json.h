@@ -25,5 +25,7 @@ JsonFormat result_json_format();
 
 // The word of a verdict.
 Kind<Verdict> verdict_kind();
+// The names of the arms whose times have two modes.
+Field<ShapeScore> two_modes_field();
 
 }  // namespace kjudge

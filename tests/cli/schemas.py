@@ -108,6 +108,62 @@ class Schemas(_kjudge.Case):
         kinds = {node["kind"] for shape in self.validate("dump", rich)["shapes"] for node in shape["nodes"]}
         self.assertEqual(kinds, {"kernel", "memset", "memcpy", "empty"})
 
+    def test_every_document_that_a_command_prints(self):
+        challenge = self.small_challenge()
+        here = ["--challenge", challenge]
+        self.write("handed_in/ada.py", _kjudge.RIGHT)
+        self.write("handed_in/ben.py", "# broken\n" + _kjudge.RIGHT.replace("kernel_fn", "kernel"))
+        seen = set()
+
+        def printed(*arguments, status=0):
+            document = self.validate(*arguments, status=status)
+            seen.add(document["format"])
+            return document
+
+        os.makedirs(self.path("results", "submissions"))
+        self.assertEqual(printed("rank", "results")["entries"], [])  # before there is any
+        outcome = printed("capture", self.path("handed_in/ada.py"), "-o", "ada.kjb", *here)
+        self.assertIn("prepare", outcome["seconds"])
+        self.assertEqual(outcome["bundle"], "ada.kjb")
+        self.assertEqual(printed("capture", self.path("handed_in/ben.py"), "-o", "ben.kjb", *here, status=1)["bundle"],
+                         "")
+        printed("judge", "results", "--from", "handed_in", "--unsafe", *here, status=None)
+        printed("selftest", self.path("handed_in/ada.py"), "--pairs", "1", *here)
+        printed("replay", "--submission", "ada.kjb", "--pairs", "1", *here)
+        printed("show", "1", "--results", "results")
+        self.assertEqual([len(score["shapes"]) > 0 for score in printed("score", "results", status=1)["scores"]],
+                         [True, False])
+        printed("bar", "add", "results", "--name", "library", "--variant", "softmax", "--speedup", "2",
+                "--source", "a paper", "--date", "2026-01-01")
+        printed("bar", "add", "results", "--name", "times", "--variant", "softmax", "--times", "64x48=1.5",
+                "--source", "a paper", "--measured")
+        self.assertEqual([bar["name"] for bar in printed("bar", "list", "results")["bars"]], ["library", "times"])
+        ranking = printed("rank", "results")
+        self.assertEqual((len(ranking["entries"]), len(ranking["bars"])), (1, 2))
+        self.assertEqual(len(printed("rank", "results", "--history", "ada")["evaluations"]), 1)
+        printed("export", "results", "-o", "contest.jsonl.zst")
+        printed("pages", "results", "-o", "pages")
+        made = printed("rejudge", "results", "--run", "ada", "--reason", "new driver")
+        self.assertIsNone(made["evaluations"][0]["new"])
+        again = printed("rejudge", "results", "--set", str(made["set"]), "--judge", "--unsafe")
+        self.assertEqual(again["evaluations"][0]["new"]["verdict"], "accepted")
+        self.assertEqual(len(printed("rejudge", "results", "--list")["sets"]), 1)
+        printed("playoff", "results", "--unsafe", *here)
+        preview = printed("invalidate", "results", "--run", "ada", "--preview")
+        self.assertNotIn("number", preview)
+        self.assertGreaterEqual(len(preview["evaluations"]), 1)
+        printed("invalidate", "results", "--run", "ada", "--reason", "a bug")
+        self.assertEqual(len(printed("invalidate", "results", "--list")["invalidations"]), 1)
+        ranking = printed("rank", "results")
+        self.assertEqual((ranking["entries"], ranking["invalid"][0]["reason"]), ([], "a bug"))
+        os.truncate(self.path("results/submissions/1/evaluations/1/result.json"), 10)
+        self.assertGreaterEqual(len(printed("fsck", "results", status=3)["findings"]), 1)
+        printed("doctor", status=None)
+        # A format that is printed has a schema, and this test knows of it.
+        self.assertGreaterEqual(seen, {"kjudge-%s/1" % name for name in (
+            "bars", "capture-outcome", "doctor", "exported", "fsck", "history", "invalidated", "invalidations",
+            "judged", "pages", "played-off", "rank", "recorded", "rejudged", "rejudgements", "result", "scores")})
+
     def test_files_of_a_results_directory(self):
         challenge = self.small_challenge()
         self.write("handed_in/ada.py", _kjudge.RIGHT)

@@ -20,6 +20,7 @@
 #include "judge/report.h"
 #include "score/rank.h"
 #include "score/result_json.h"
+#include "score/scores_json.h"
 #include "store/results.h"
 
 using namespace kjudge;
@@ -68,7 +69,7 @@ void read_challenge_file(const std::string& text) {
 void read_result(const std::string& text) {
   const Evaluation evaluation = result_from_json(text, "fuzz.json");
   evaluation_page(evaluation);
-  print_json(score_json("fuzz.json", evaluation));
+  print_json(scores_json({scored_file("fuzz.json", evaluation)}));
   const Score scored = score(evaluation);
   must(rank({{"1", "run", scored}, {"2", "run", scored}}).ranked.size() ==
        (scored.ranked ? 2u : 0u));

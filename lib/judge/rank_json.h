@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "json.h"
+#include "store/standings.h"
+
+namespace kjudge {
+
+// What `kjudge rank --json` prints; nullopt: nothing has a score yet.
+Json standings_json(const std::optional<VariantStandings>& standings, const ScoreIndex& index);
+JsonFormat standings_json_format();
+
+// What `kjudge rank --history --json` prints.
+Json history_json(const VariantStandings& standings, const std::string& run,
+                  const std::vector<HistoryEntry>& history);
+JsonFormat history_json_format();
+
+}  // namespace kjudge

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "json.h"
+#include "store/judgements.h"
+
+namespace kjudge {
+
+// What `kjudge bar` and `kjudge invalidate` print with --json.
+
+struct InvalidatedEvaluation {
+  int submission = 0, evaluation = 0;
+  std::string id, run;
+  Verdict verdict = Verdict::judge_error;
+};
+
+Json recorded_json(int number);
+Json bars_json(const Records<Bar>& bars);
+Json invalidations_json(const Records<Invalidation>& invalidations);
+// `number` is that of the record; 0: there is none.
+Json invalidated_json(int number, const std::vector<InvalidatedEvaluation>& evaluations);
+std::vector<JsonFormat> records_json_formats();
+
+}  // namespace kjudge
