@@ -44,6 +44,7 @@ std::vector<JsonFormat> json_formats() {
                                      secret_json_format(),
                                      token_json_format(),
                                      run_json_format(),
+                                     store_json_format(),
                                      capture_status_json_format(),
                                      profile_json_format(),
                                      judged_json_format(),

@@ -124,6 +124,8 @@ const FieldTable<SubmissionIdentity>& submission_table() {
 
 JsonFormat secret_json_format() { return json_format(secret_table()); }
 
+JsonFormat store_json_format() { return json_format(store_table()); }
+
 void write_replay_secret(const fs::path& evaluation, const ReplaySecret& secret) {
   const fs::path path = evaluation / "secret.json";
   write_file_atomically(path, print_json(Json{secret_table().write(secret)}));

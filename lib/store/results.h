@@ -114,6 +114,8 @@ const FieldTable<SubmissionIdentity>& submission_table();
 
 // secret.json.
 JsonFormat secret_json_format();
+// store.json, the version of the layout.
+JsonFormat store_json_format();
 
 // Newest evaluation of a submission; nullopt when it has none. Faults as result_from_json.
 std::optional<Evaluation> latest_evaluation(const StoredSubmission& submission);

@@ -168,12 +168,23 @@ class Schemas(_kjudge.Case):
         challenge = self.small_challenge()
         self.write("handed_in/ada.py", _kjudge.RIGHT)
         self.run_kjudge("judge", "results", "--from", "handed_in", "--challenge", challenge, "--unsafe")
-        folder = self.path("results", "submissions", "1")
-        self.validator("kjudge-submission-1").validate(load(os.path.join(folder, "submission.json")))
-        self.validator("kjudge-result-1").validate(
-            load(os.path.join(folder, "evaluations", "1", "result.json")))
-        self.validator("kjudge-secret-1").validate(
-            load(os.path.join(folder, "evaluations", "1", "secret.json")))
+        self.write("handed_in/ben.py", "# broken\n" + _kjudge.RIGHT.replace("kernel_fn", "kernel"))
+        self.run_kjudge("judge", "results", "--from", "handed_in", "--challenge", challenge, "--unsafe", status=None)
+        self.run_kjudge("bar", "add", "results", "--name", "a", "--variant", "softmax", "--speedup", "2",
+                        "--source", "b")
+        self.run_kjudge("rejudge", "results", "--run", "ada", "--reason", "c")
+        self.run_kjudge("rejudge", "results", "--set", "1", "--drop")
+        self.run_kjudge("invalidate", "results", "--run", "ada", "--reason", "d")
+        seen = set()
+        for path in glob.glob(os.path.join(self.path("results"), "**", "*.json"), recursive=True):
+            document = load(path)
+            with self.subTest(path=os.path.relpath(path, self.folder)):
+                self.validator(document["format"].replace("/", "-")).validate(document)
+            seen.add(document["format"])
+        self.assertGreaterEqual(seen, {
+            "kjudge-bar/1", "kjudge-challenge/1", "kjudge-index/1", "kjudge-invalidation/1", "kjudge-lease/1",
+            "kjudge-rejudgement/1", "kjudge-rejudgement-end/1", "kjudge-result/1", "kjudge-secret/1",
+            "kjudge-store/2", "kjudge-submission/1"})
 
 
 if __name__ == "__main__":
