@@ -24,10 +24,10 @@ FieldTable<ShapeScore> scored_shape_table() {
 
 FieldTable<DeviceScore> scored_device_table() {
   using D = DeviceScore;
-  return FieldTable<D>({required("device", &D::device, text_kind(), "name of the device"),
-                        required("speedup", &D::speedup, number_kind(), "as the score's"),
-                        required("interval", &D::interval, ends_kind(),
-                                 "lower and upper end of the speedup")});
+  return FieldTable<D>(
+      {required("device", &D::device, text_kind(), "name of the device"),
+       required("speedup", &D::speedup, number_kind(), "as the score's"),
+       required("interval", &D::interval, ends_kind(), "lower and upper end of the speedup")});
 }
 
 FieldTable<ScoredFile> scored_file_table() {
