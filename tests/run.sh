@@ -23,7 +23,7 @@ run_tests() {
 run_tests --label-regex 'unit|layout' --label-exclude gpu --output-junit ctest-untimed.xml
 wait "$fuzzers" || status=$?
 cat "$fuzz_log"
-run_tests --label-exclude 'gpu|unit|layout' --output-junit ctest-timed.xml
+run_tests --label-exclude 'gpu|unit|layout' --parallel "$(nproc)" --output-junit ctest-timed.xml
 python3 - build-dev/ctest-untimed.xml build-dev/ctest-timed.xml "$fuzz_log" <<'END'
 import re, sys, xml.etree.ElementTree as xml
 *reports, fuzz_log = sys.argv[1:]
