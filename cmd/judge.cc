@@ -9,12 +9,13 @@
 #include "option_value.h"
 #include "options.h"
 #include "progress.h"
+#include "web/publisher.h"
 
 namespace kjudge {
 namespace {
 
 struct JudgeOptions : DeviceOptions {
-  std::string results, from;
+  std::string results, from, pages;
   bool unsafe = false, retry = false, watch = false;
   int lease_s = 120;
 };
@@ -36,13 +37,26 @@ int judge_command(const JudgeOptions& options) {
   queue.lease = std::chrono::seconds(options.lease_s);
   queue.sandbox = sandbox ? &*sandbox : nullptr;
   ProgressLine progress;
-  const auto done = judge_queue(
-      driver, challenge, queue,
-      [&](const std::string& line) {
-        progress.wipe();
-        std::cerr << "kjudge: " << printable(line) << std::endl;
-      },
-      [&](const Progress& now) { progress.show(now); });
+  QueueReports reports;
+  reports.line = [&](const std::string& line) {
+    progress.wipe();
+    std::cerr << "kjudge: " << printable(line) << std::endl;
+  };
+  reports.progress = [&](const Progress& now) { progress.show(now); };
+  std::optional<ResultsDirectory> results;
+  std::optional<Publisher> publisher;
+  if (!options.pages.empty()) {
+    results.emplace(ResultsDirectory::make(options.results));
+    publisher.emplace(*results, options.pages, std::vector{challenge}, reports.line);
+    reports.waiting = [&](const std::vector<Waiting>& waiting) { publisher->waiting(waiting); };
+    reports.running = [&](const StoredSubmission& submission, const RunningEvaluation& running) {
+      publisher->running(submission, running);
+    };
+    reports.judged = [&](const JudgedSubmission& judged) {
+      publisher->judged(judged.identity.number);
+    };
+  }
+  const auto done = judge_queue(driver, challenge, queue, reports);
   progress.wipe();
   if (!done) {
     std::cerr << "kjudge: " << options.results
@@ -84,6 +98,12 @@ void add_judge(CLI::App& app, int& status) {
           "archive, each folder with submission.py or submission.cu")
       ->check(CLI::ExistingDirectory);
   add_device_options(*command, *options);
+  command
+      ->add_option("--pages", options->pages,
+                   "Keep the pages there up to date, of what waits, runs and was judged; 'kjudge "
+                   "pages' writes all of them")
+      ->type_name("FOLDER")
+      ->envname("KJUDGE_PAGES");
   command->add_flag("--unsafe", options->unsafe,
                     "Run submissions without a sandbox: as you, with your files and your network");
   command->add_flag("--retry", options->retry,

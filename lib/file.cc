@@ -120,8 +120,13 @@ void write_new_file(const std::filesystem::path& path, std::string_view bytes) {
   write_all(fd.get(), bytes, path.string());
 }
 
-bool write_file_atomically(const std::filesystem::path& path, std::string_view bytes,
-                           IfExists if_exists) {
+namespace {
+
+enum class Sync { file, nothing };
+
+// False: it is there, and is not to be replaced.
+bool write_by_rename(const std::filesystem::path& path, std::string_view bytes, IfExists if_exists,
+                     Sync sync) {
   std::string temporary = cat(path.string(), ".tmp.XXXXXX");
   Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd.valid()) throw_errno(temporary);
@@ -135,7 +140,8 @@ bool write_file_atomically(const std::filesystem::path& path, std::string_view b
   write_all(fd.get(), bytes, temporary);
   const mode_t mask = ::umask(0);
   ::umask(mask);
-  if (::fchmod(fd.get(), 0666 & ~mask) != 0 || ::fsync(fd.get()) != 0) throw_errno(temporary);
+  if (::fchmod(fd.get(), 0666 & ~mask) != 0) throw_errno(temporary);
+  if (sync == Sync::file && ::fsync(fd.get()) != 0) throw_errno(temporary);
 
   const unsigned flags = if_exists == IfExists::fail ? RENAME_NOREPLACE : 0;
   if (::syscall(SYS_renameat2, AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), flags) != 0) {
@@ -143,8 +149,20 @@ bool write_file_atomically(const std::filesystem::path& path, std::string_view b
     throw_errno(path.string());
   }
   temporary.clear();
+  return true;
+}
+
+}  // namespace
+
+bool write_file_atomically(const std::filesystem::path& path, std::string_view bytes,
+                           IfExists if_exists) {
+  if (!write_by_rename(path, bytes, if_exists, Sync::file)) return false;
   sync_directory(path.parent_path());
   return true;
+}
+
+void replace_file(const std::filesystem::path& path, std::string_view bytes) {
+  write_by_rename(path, bytes, IfExists::replace, Sync::nothing);
 }
 
 std::filesystem::path library_directory() {

@@ -58,6 +58,10 @@ enum class IfExists { replace, fail };
 bool write_file_atomically(const std::filesystem::path& path, std::string_view bytes,
                            IfExists if_exists = IfExists::replace);
 
+// As a reader sees it the same, but not synced: after a crash of the machine the file may be empty.
+// For what can be made again.
+void replace_file(const std::filesystem::path& path, std::string_view bytes);
+
 // Writes a file that is not there yet into a folder that nobody reads yet: not synced, and whole
 // only if this returns. Fault::host when it exists.
 void write_new_file(const std::filesystem::path& path, std::string_view bytes);

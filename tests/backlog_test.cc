@@ -175,3 +175,21 @@ TEST_CASE("for every challenge, any device, and what is not kept") {
   submissions[0].evaluations[0].verdict = Verdict::judge_error;
   CHECK(waiting(elsewhere) == 2);
 }
+
+TEST_CASE("places are counted for each challenge, without what is judged now") {
+  std::vector<IndexedSubmission> submissions = {
+      received(1, "ada", "a", "03"), received(2, "ben", "b", "01"), received(3, "cyd", "c", "02"),
+      received(4, "dan", "d", "00"), received(5, "eve", "b", "09"), received(6, "fay", "f", "05")};
+  submissions[3].challenge = "other";
+  submissions[5].challenge = kAllChallenges;
+  const auto none = [](int) { return false; };
+  CHECK(places_in_queue(submissions, {}, none) ==
+        std::map<int, int>{{2, 0}, {3, 1}, {1, 2}, {4, 0}, {6, 1}});
+  CHECK(places_in_queue(submissions, {}, [](int number) { return number == 2; }) ==
+        std::map<int, int>{{3, 0}, {1, 1}, {4, 0}, {6, 1}});
+  for (IndexedSubmission& one : submissions) one.evaluations = {evaluated(Verdict::accepted)};
+  submissions[3].evaluations[0].challenge = "other";
+  CHECK(places_in_queue(submissions, {}, none) == std::map<int, int>{{6, 0}});  // for the other
+  CHECK(places_in_queue({submissions[5]}, {"softmax"}, none).empty());
+  CHECK(places_in_queue({submissions[5]}, {"softmax", "new"}, none).size() == 1);
+}

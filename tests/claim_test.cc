@@ -277,3 +277,62 @@ TEST_CASE("every field of lease.json refuses every wrong kind, and names itself"
                                                  {.file = file.string()});
   CHECK(tried > 50);
 }
+
+TEST_CASE("how far an evaluation is can be read while its judge lives") {
+  using Step = RunningEvaluation::Step;
+  Store store;
+  StoredSubmission submission = store.add("ada", "1");
+  CHECK_FALSE(read_running(submission.folder));
+  {
+    auto claim = Claim::take(submission, kLong);
+    CHECK_FALSE(read_running(submission.folder));  // it says nothing yet
+    claim->tell({.updated = utc_now()});
+    CHECK(read_running(submission.folder)->ahead == 0);
+    const RunningEvaluation told = {Step::replaying, {}, "round 2 of 6", "64x48", 2, 3, 0.25,
+                                    utc_now()};
+    claim->tell(told);
+    const auto read = read_running(submission.folder);
+    REQUIRE(read);
+    CHECK(read->step == Step::replaying);
+    CHECK(read->doing == "round 2 of 6");
+    CHECK(read->shape == "64x48");
+    CHECK(read->shape_number == 2);
+    CHECK(read->shapes == 3);
+    CHECK(read->done == 0.25);
+    CHECK_FALSE(read->ahead);
+
+    const fs::path lease = lease_of(submission, 1);
+    const std::string right = read_file(lease);
+    change_holder(lease, "\"start_ticks\": ", "\"start_ticks\": 1");
+    CHECK_FALSE(read_running(submission.folder));  // another process had it, which ended
+    write_file_atomically(lease, right);
+    age(lease, 1001);
+    CHECK_FALSE(read_running(submission.folder));
+    write_file_atomically(lease, right);
+    CHECK(read_running(submission.folder));
+    write_file_atomically(lease.parent_path() / "running.json", "{");
+    CHECK_FALSE(read_running(submission.folder));
+    CHECK(claim->commit(submission, some_evaluation("1")));
+    CHECK_FALSE(fs::exists(lease.parent_path() / "running.json"));
+  }
+  {
+    const auto claim = Claim::take(submission, kLong);
+    claim->tell({.updated = utc_now()});
+  }
+  CHECK_FALSE(fs::exists(submission.folder / "claims" / "2" / "running.json"));  // given up
+}
+
+TEST_CASE("every field of running.json refuses every wrong kind, and names itself") {
+  const TempDir folder;
+  write_running(folder.path(),
+                {RunningEvaluation::Step::replaying, {}, "checking", "s", 1, 2, 0.5, utc_now()});
+  const fs::path file = folder.path() / "running.json";
+  const int tried = json_faults::try_every_fault(
+      parse_json(read_file(file), "right", Fault::bug), json_format(running_table()).schema,
+      [&](const std::string& faulty) {
+        const Json json = parse_json(faulty, file.string(), Fault::malformed);
+        running_table().read(JsonCursor(json, file.string(), Fault::malformed));
+      },
+      {.file = file.string()});
+  CHECK(tried > 30);
+}

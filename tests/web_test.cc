@@ -228,8 +228,8 @@ TEST_CASE("a results directory is read: what waits, what is bad, a score for eac
   REQUIRE(site.submissions[1].running);
   CHECK(site.submissions[1].running->ahead == 0);
   CHECK(!site.submissions[2].running);   // a bad file is for a person to look at
-  REQUIRE(site.submissions[3].running);  // a judge error is judged again
-  CHECK(site.submissions[3].running->ahead == 1);
+  REQUIRE(site.submissions[3].running);  // a judge error is judged again, when somebody says so
+  CHECK(!site.submissions[3].running->ahead);
   CHECK(site.submissions[3].next_number() == 2);
 
   std::map<std::string, double> best;
@@ -290,8 +290,8 @@ TEST_CASE("nothing that a contestant or a file says is markup on any page") {
   SubmissionSummary& first = site.submissions[0];
   first.stored.identity.name = first.stored.identity.received = kHostile;
   first.evaluations[0].profiled = {kHostile};
-  site.submissions[1].running =
-      RunningEvaluation{RunningEvaluation::Step::replaying, 0, kHostile, 1, 3, kHostile};
+  site.submissions[1].running = RunningEvaluation{
+      RunningEvaluation::Step::replaying, {}, kHostile, kHostile, 1, 3, 0.5, kHostile};
   const auto boards = make_leaderboards(site);
   REQUIRE(boards.size() == 1);
   const ComparedEvaluation side{{1, 1}, kHostile, first.evaluations[0], {profile}};
@@ -335,13 +335,24 @@ TEST_CASE("the page of an evaluation has the rows and codes that a check found w
 
 TEST_CASE("the page of an evaluation that runs says where it is") {
   SubmissionSummary of = submission(8, "ada", {});
-  of.running = RunningEvaluation{
-      RunningEvaluation::Step::replaying, 0, "64x48", 1, 3, "2025-01-31T12:00:00Z"};
+  of.running = RunningEvaluation{RunningEvaluation::Step::replaying,
+                                 {},
+                                 "round 2 of 6",
+                                 "64x48",
+                                 2,
+                                 3,
+                                 0.25,
+                                 "2025-01-31T12:00:00Z"};
   const std::string page = running_page(of);
-  CHECK(page.find("replaying 64x48: shape 2 of 3") != page.npos);
+  CHECK(page.find("replaying, round 2 of 6, shape 2 of 3: 64x48") != page.npos);
+  CHECK(page.find("value=\"25\"") != page.npos);
   check_golden(page, "running.html");
   of.running = RunningEvaluation{RunningEvaluation::Step::queued, 4};
   CHECK(running_page(of).find("queued, 4 before it") != std::string::npos);
+  of.running->ahead = 0;
+  CHECK(running_page(of).find("queued, next to be judged") != std::string::npos);
+  of.running->ahead.reset();
+  CHECK(running_page(of).find("queued,") == std::string::npos);
 }
 
 TEST_CASE("metrics in words and numbers") {

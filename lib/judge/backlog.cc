@@ -89,4 +89,21 @@ Backlog backlog(const std::vector<IndexedSubmission>& submissions, const Terms& 
   return found;
 }
 
+std::map<int, int> places_in_queue(const std::vector<IndexedSubmission>& submissions,
+                                   std::set<std::string> challenges,
+                                   const std::function<bool(int)>& is_judged) {
+  for (const IndexedSubmission& one : submissions) {
+    if (one.challenge != kAllChallenges) challenges.insert(one.challenge);
+  }
+  std::map<int, int> places;
+  for (const std::string& challenge : challenges) {
+    const Terms any = {challenge, 0, "", "", "", 0};
+    int ahead = 0;
+    for (const Waiting& one : backlog(submissions, any, [](int) { return false; }).waiting) {
+      if (!is_judged(one.submission->number)) places.try_emplace(one.submission->number, ahead++);
+    }
+  }
+  return places;
+}
+
 }  // namespace kjudge

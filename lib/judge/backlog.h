@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,5 +37,12 @@ struct Backlog {
 // Fault::usage when one was judged for other files under the same version of the challenge.
 Backlog backlog(const std::vector<IndexedSubmission>& submissions, const Terms& terms,
                 const std::function<bool(int)>& again);
+
+// How many are before each that waits, as the judges of each challenge will take them: by number.
+// `challenges` may have more than submissions name. What `is_judged` says of a number is judged
+// now, and before nobody. One that waits for another with the same files is left out.
+std::map<int, int> places_in_queue(const std::vector<IndexedSubmission>& submissions,
+                                   std::set<std::string> challenges,
+                                   const std::function<bool(int)>& is_judged);
 
 }  // namespace kjudge

@@ -313,11 +313,15 @@ CaptureOutcome capture(const Driver& driver, const Challenge& challenge,
       if (options.sandbox != nullptr) {
         place = {options.sandbox, {folder, made}, challenge.limits.bundle_bytes + kDiskBytes};
       }
+      if (options.progress && fs::exists(folder / "build.sh")) {
+        options.progress({kBuildingStep, "", 0});
+      }
       run_build(driver, challenge, folder, place, outcome);
     } else {
       copy_challenge(challenge, folder);
       outcome.sha256 = challenge.sha256;
     }
+    if (options.progress) options.progress({kCapturingStep, "", 0});
     run_capture(driver, challenge, options, files, place, outcome);
   } catch (const CaptureFailure& failure) {
     require_space(work.path(), failure.message);

@@ -265,7 +265,7 @@ Evaluation evaluate(const Driver& driver, const Challenge& whole, const Evaluate
           device, challenge, replay.only_shape, CaptureRole::baseline));
     }
 
-    progress({"capturing", "", 0});
+    capture_options.progress = progress;
     const CaptureOutcome outcome = capture(driver, challenge, capture_options);
     evaluation.submission_sha256 = outcome.sha256;
     evaluation.phases = outcome.phases;

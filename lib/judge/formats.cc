@@ -25,6 +25,7 @@
 #include "store/metric_counts.h"
 #include "store/rejudgement.h"
 #include "store/results.h"
+#include "store/running.h"
 
 namespace kjudge {
 
@@ -34,6 +35,7 @@ std::vector<JsonFormat> json_formats() {
                                      result_json_format(),
                                      json_format(submission_table()),
                                      lease_json_format(),
+                                     json_format(running_table()),
                                      index_json_format(),
                                      json_format(bar_table()),
                                      json_format(invalidation_table()),

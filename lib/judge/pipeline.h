@@ -29,7 +29,11 @@ struct CaptureOptions {
   int device = 0;
   bool eager = false;  // call kernel_fn without a capture, for debuggers; writes no bundle
   const Sandbox* sandbox = nullptr;  // for the submission; null: its code runs as the user's own
+  ReportProgress progress;           // kBuildingStep where there is a build.sh, then kCapturingStep
 };
+// Of Progress, of the submission's own code.
+inline constexpr const char* kBuildingStep = "building";
+inline constexpr const char* kCapturingStep = "capturing";
 
 // How a capture ended: a verdict with its message, or (accepted) a bundle that was read back whole
 // as hostile bytes and agrees with the challenge.

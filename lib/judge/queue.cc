@@ -12,6 +12,7 @@
 #include "judge/interrupt.h"
 #include "judge/kernels_hash.h"
 #include "judge/report.h"
+#include "judge/running_steps.h"
 #include "score/result_json.h"
 #include "store/blobs.h"
 #include "store/challenges.h"
@@ -41,14 +42,8 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 class Queue {
  public:
-  struct Reports {
-    const ReportLine& line;
-    const ReportProgress& progress;
-    const ReportJudged& judged;
-  };
-
   Queue(const Driver& driver, const Challenge& challenge, const QueueOptions& options,
-        ResultsDirectory& results, const Reports& reports)
+        ResultsDirectory& results, const QueueReports& reports)
       : driver_(driver),
         challenge_(challenge),
         options_(options),
@@ -126,6 +121,7 @@ class Queue {
   bool judge_next() {
     check_interrupt();
     const Backlog now = look();
+    if (reports_.waiting) reports_.waiting(now.waiting);
     done_.elsewhere = 0;
     for (const Waiting& waiting : now.waiting) {
       StoredSubmission submission = results_.submission(waiting.submission->number);
@@ -157,6 +153,9 @@ class Queue {
     evaluate_options.replay.other_devices = other_devices_;
     evaluate_options.sandbox = options_.sandbox;
     tried_.insert(submission.identity.number);
+    RunningSteps steps(for_arch(challenge_, terms_.arch),
+                       [&](const RunningEvaluation& running) { tell(submission, claim, running); });
+    tell(submission, claim, {.updated = utc_now()});
     Evaluation evaluation;
     ReplaySecret secret;
     for (int attempt = 1; attempt <= options_.attempts && claim.held(); ++attempt) {
@@ -165,6 +164,7 @@ class Queue {
       evaluate_options.replay.secret = secret.secret;
       evaluate_options.replay.order_seed = secret.order_seed;
       evaluation = evaluate(driver_, challenge_, evaluate_options, [&](const Progress& now) {
+        steps(now);
         if (reports_.progress) reports_.progress({label + now.step, now.shape, now.done});
       });
       if (evaluation.verdict != Verdict::judge_error) break;
@@ -174,6 +174,17 @@ class Queue {
     store(submission, claim,
           {submission.identity, std::move(evaluation), 0, first_with(kernels, submission.identity)},
           secret);
+  }
+
+  // That it cannot be told is no reason not to judge.
+  void tell(const StoredSubmission& submission, const Claim& claim,
+            const RunningEvaluation& running) {
+    try {
+      claim.tell(running);
+    } catch (const Error& error) {
+      if (claim.held()) say(error.what());
+    }
+    if (reports_.running) reports_.running(submission, running);
   }
 
   // Of the recording in the claim's folder, where it is noted too; empty: there is none.
@@ -252,7 +263,7 @@ class Queue {
   const Challenge& challenge_;
   const QueueOptions& options_;
   ResultsDirectory& results_;
-  const Reports reports_;
+  const QueueReports& reports_;
   StoreIndex index_;
   Terms terms_;
   std::vector<int> other_devices_;
@@ -264,13 +275,12 @@ class Queue {
 }  // namespace
 
 std::optional<JudgedQueue> judge_queue(const Driver& driver, const Challenge& challenge,
-                                       const QueueOptions& options, const ReportLine& line,
-                                       const ReportProgress& progress, const ReportJudged& judged) {
+                                       const QueueOptions& options, const QueueReports& reports) {
   auto results = ResultsDirectory::make(options.results);
   const auto lock =
       lock_queue(options.results, identify(driver, options.replay.device), options.replay.device);
   if (!lock) return std::nullopt;
-  return Queue(driver, challenge, options, results, {line, progress, judged}).run();
+  return Queue(driver, challenge, options, results, reports).run();
 }
 
 }  // namespace kjudge

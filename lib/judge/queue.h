@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "judge/backlog.h"
 #include "judge/intake.h"
 #include "judge/pipeline.h"
 #include "store/results.h"
+#include "store/running.h"
 
 namespace kjudge {
 
@@ -39,17 +41,24 @@ struct JudgedQueue {
   std::size_t elsewhere = 0;             // submissions that other judges have still
 };
 
-// Called after each verdict was stored, before the next submission is taken: where what is made of
-// results is made.
-using ReportJudged = std::function<void(const JudgedSubmission&)>;
+// What happens, for whoever shows it; each but `line` may be empty.
+struct QueueReports {
+  ReportLine line;
+  ReportProgress progress;
+  // What waits, whose turn is first first: before a submission is taken.
+  std::function<void(const std::vector<Waiting>&)> waiting;
+  // How far the one is that is judged.
+  std::function<void(const StoredSubmission&, const RunningEvaluation&)> running;
+  // After each verdict was stored, before the next submission is taken: where what is made of
+  // results is made.
+  std::function<void(const JudgedSubmission&)> judged;
+};
 
 // Puts what is in `from` into the queue (judge/intake.h), then judges what waits (judge/backlog.h)
 // until nothing does that no other judge has. Several may judge into the same results, each with a
 // device of its own; nullopt when another process of this machine does so with this one. Throws
 // what evaluate() throws, after storing what was judged before.
 std::optional<JudgedQueue> judge_queue(const Driver& driver, const Challenge& challenge,
-                                       const QueueOptions& options, const ReportLine& line,
-                                       const ReportProgress& progress,
-                                       const ReportJudged& judged = {});
+                                       const QueueOptions& options, const QueueReports& reports);
 
 }  // namespace kjudge

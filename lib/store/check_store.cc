@@ -137,7 +137,7 @@ class Checker {
     const auto attempts = numbered(path);
     for (const int attempt : attempts) {
       const fs::path claim = path / std::to_string(attempt);
-      names(claim, {"lease.json", "work", "dropped"}, false);
+      names(claim, {"lease.json", "running.json", "work", "dropped"}, false);
       const bool open = fs::is_directory(claim / "work");
       try {
         const Lease lease = read_lease(claim);

@@ -83,6 +83,7 @@ bool is_over(const fs::path& claim) {
 // After this the holder's commit fails.
 void drop(const fs::path& claim) {
   std::error_code ignored;
+  remove_running(claim);
   const fs::path dropped = claim / "dropped";
   if (::rename((claim / "work").c_str(), dropped.c_str()) != 0 && errno != ENOENT) {
     throw_errno(dropped.string());
@@ -201,6 +202,7 @@ std::optional<int> Claim::commit(StoredSubmission& submission, const Evaluation&
     if (held()) throw;
     return std::nullopt;
   }
+  remove_running(path_);
   submission.evaluations.push_back(number);
   return number;
 }

@@ -11,6 +11,7 @@
 #include "replay/evaluation.h"
 #include "store/process_identity.h"
 #include "store/results.h"
+#include "store/running.h"
 
 namespace kjudge {
 
@@ -28,6 +29,7 @@ Lease read_lease(const std::filesystem::path& claim);
 // One judge's right to give a submission its next evaluation, and the evaluation being written.
 //   submissions/42/claims/3/lease.json   of the third attempt; its time of modification, which the
 //                                        holder renews, and `seconds` make the deadline
+//   submissions/42/claims/3/running.json how far it is, while it is (store/running.h)
 //   submissions/42/claims/3/work/        there as long as the claim is open
 // An attempt's number is used once. Attempt 4 can be opened only when work/ of attempt 3 is gone,
 // and work/ goes by one rename: to evaluations/N by its holder, or to dropped/ by whoever finds
@@ -48,6 +50,8 @@ class Claim {
   // Where the evaluation's files are put: bundle.kjb and kernels.sha256; of a copied one
   // secret.json too.
   std::filesystem::path folder() const;
+  // Says how far the evaluation is. Fault::host when that cannot be written.
+  void tell(const RunningEvaluation& running) const { write_running(path_, running); }
   // False once another judge took over.
   bool held() const;
   // Stores `evaluation` with the files in folder(): its number, which the submission's

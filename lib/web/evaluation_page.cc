@@ -450,11 +450,14 @@ std::string running_page(const SubmissionSummary& submission) {
     std::string text = step_word(step);
     if (step == running.step) {
       attributes = {{"aria-current", "step"}};
-      if (step == Step::queued)
-        text += running.ahead == 0 ? ", next to be judged" : cat(", ", running.ahead, " before it");
-      if (step == Step::replaying)
+      if (step == Step::queued && running.ahead) {
         text +=
-            cat(" ", running.shape, ": shape ", running.shapes_done + 1, " of ", running.shapes);
+            *running.ahead == 0 ? ", next to be judged" : cat(", ", *running.ahead, " before it");
+      }
+      if (step == Step::replaying) {
+        text += cat(running.doing.empty() ? "" : ", ", running.doing, ", shape ",
+                    running.shape_number, " of ", running.shapes, ": ", running.shape);
+      }
     } else if (step < running.step) {
       attributes = {{"class", "done"}};
     }
@@ -464,11 +467,10 @@ std::string running_page(const SubmissionSummary& submission) {
   contents.push_back(element("p", {{"class", "headline"}, {"role", "status"}},
                              element("span", {{"class", "badge odd"}}, step_word(running.step))));
   contents.push_back(std::move(steps));
-  if (running.step == Step::replaying && running.shapes > 0) {
-    contents.push_back(
-        element("progress", {{"max", running.shapes},
-                             {"value", std::clamp(running.shapes_done, 0, running.shapes)},
-                             {"aria-label", "shapes judged"}}));
+  if (running.step == Step::replaying) {
+    contents.push_back(element("progress", {{"max", 100},
+                                            {"value", static_cast<int>(100 * running.done)},
+                                            {"aria-label", "replays done"}}));
   }
   std::vector<std::pair<std::string, Html>> pairs = {
       {"Run", link(frame.address, run_address(identity.run), person(identity.run))},

@@ -6,6 +6,7 @@
 #include "bundle/bundle.h"
 #include "error.h"
 #include "file.h"
+#include "judge/backlog.h"
 #include "score/result_json.h"
 #include "sha256.h"
 #include "store/index.h"
@@ -234,7 +235,6 @@ Site SiteReader::read() {
   site.play_offs = read_play_offs(results_, report_);
   const auto invalidations =
       standing(read_records(results_, kInvalidationRecord, invalidation_table(), report_));
-  int waiting = 0;
   for (const IndexedSubmission& indexed : seen_) {
     SubmissionSummary& submission = site.submissions.emplace_back();
     StoredSubmission& stored = submission.stored;
@@ -256,12 +256,30 @@ Site SiteReader::read() {
     const bool failed = !submission.evaluations.empty() &&
                         submission.evaluations.back().number == stored.evaluations.back() &&
                         submission.evaluations.back().facts.verdict == Verdict::judge_error;
-    if (stored.evaluations.empty() || failed) {
-      submission.running.emplace();
-      submission.running->ahead = waiting++;
+    if (stored.evaluations.empty() || failed) submission.running.emplace();
+    if (indexed.claimed > 0) {
+      if (const auto running = read_running(stored.folder)) submission.running = running;
     }
   }
+  find_places(site);
   return site;
+}
+
+void SiteReader::find_places(Site& site) const {
+  std::set<std::string> challenges;
+  for (const Challenge& one : challenges_) challenges.insert(one.name);
+  const auto find = [&](int number) {
+    return std::lower_bound(
+        site.submissions.begin(), site.submissions.end(), number,
+        [](const auto& a, int wanted) { return a.stored.identity.number < wanted; });
+  };
+  const auto places = places_in_queue(seen_, std::move(challenges), [&](int number) {
+    return is_judged(find(number)->stored.folder);
+  });
+  for (const auto& [number, ahead] : places) {
+    auto& running = find(number)->running;
+    if (running) running->ahead = ahead;
+  }
 }
 
 Site read_site(const ResultsDirectory& results, std::vector<Challenge> challenges,

@@ -15,22 +15,13 @@
 #include "store/index.h"
 #include "store/judgements.h"
 #include "store/results.h"
+#include "store/running.h"
 #include "store/submission_notes.h"
 #include "web/address.h"
 
 namespace kjudge {
 
 // What the pages of a site are made from.
-
-// A submission that waits or is being judged. Whoever judges says so; see running_page().
-struct RunningEvaluation {
-  enum class Step { queued, building, capturing, replaying };
-  Step step = Step::queued;
-  int ahead = 0;                    // submissions before it, while it is queued
-  std::string shape;                // the one that is replayed now
-  int shapes_done = 0, shapes = 0;  // timed ones and tests
-  std::string updated;              // UTC, RFC 3339; empty: not known
-};
 
 // One evaluation without its times and log: these are read again for its own page.
 struct EvaluationSummary {
@@ -85,6 +76,7 @@ class SiteReader {
   const EvaluationSummary* summary_of(const StoredSubmission& submission,
                                       const IndexedEvaluation& evaluation);
   std::vector<std::vector<int>> record_numbers() const;  // of each kind
+  void find_places(Site& site) const;
 
   const ResultsDirectory& results_;
   std::vector<Challenge> challenges_;

@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "file.h"
+#include "store/running.h"
 #include "web/assets.h"
 #include "web/pages.h"
 
@@ -108,6 +109,42 @@ void SitePages::each(const std::function<void(const std::string&)>& take) const 
   for (const std::string* address : order_) take(*address);
 }
 
+bool SitePages::is_about(const Source& source, int submission) const {
+  const auto found = all_.lower_bound({submission, 0});
+  if (found == all_.end() || found->first.submission != submission) return false;
+  struct About {
+    const SubmissionSummary& summary;
+    int submission = summary.stored.identity.number;
+    bool is_of(const std::string& challenge, int version) const {
+      return std::any_of(summary.evaluations.begin(), summary.evaluations.end(),
+                         [&](const EvaluationSummary& one) {
+                           return one.facts.challenge == challenge &&
+                                  one.facts.challenge_version == version;
+                         });
+    }
+    bool operator()(const AssetSource&) const { return true; }
+    bool operator()(const FrontSource&) const { return true; }
+    bool operator()(const ProfileSource& of) const { return of.key.submission == submission; }
+    bool operator()(const ComparisonSource& of) const { return of.right.submission == submission; }
+    bool operator()(const EvaluationSource& of) const { return of.key.submission == submission; }
+    bool operator()(const RunningSource& of) const { return of.submission == &summary; }
+    bool operator()(const CodeSource& of) const { return of.submission == &summary; }
+    bool operator()(const RunSource& of) const { return of.run == summary.stored.identity.run; }
+    bool operator()(const ChallengeSource& of) const { return is_of(of.name, of.version); }
+    bool operator()(const BoardSource& of) const {
+      return is_of(of.board->variant.challenge, of.board->variant.version);
+    }
+  };
+  return std::visit(About{*found->second.submission}, source);
+}
+
+void SitePages::each_about(int submission,
+                           const std::function<void(const std::string&)>& take) const {
+  for (const std::string* address : order_) {
+    if (is_about(sources_.at(*address), submission)) take(*address);
+  }
+}
+
 std::optional<std::string> SitePages::render(const std::string& address) const {
   const auto source = sources_.find(address);
   if (source == sources_.end()) return std::nullopt;
@@ -157,8 +194,11 @@ std::string SitePages::render(const EvaluationSource& source) const {
   return evaluation_page(page);
 }
 
+// A moment ago it may have waited.
 std::string SitePages::render(const RunningSource& source) const {
-  return running_page(*source.submission);
+  SubmissionSummary now = *source.submission;
+  if (const auto running = read_running(now.stored.folder)) now.running = running;
+  return running_page(now);
 }
 
 // What is damaged is for fsck to tell.

@@ -24,6 +24,10 @@ class SitePages {
   const std::vector<Leaderboard>& boards() const { return boards_; }
   // Every address, none before what it links to.
   void each(const std::function<void(const std::string& address)>& take) const;
+  // Those that say something of a submission that is news when it was judged.
+  void each_about(int submission,
+                  const std::function<void(const std::string& address)>& take) const;
+  bool has(const std::string& address) const { return sources_.contains(address); }
   // nullopt: there is no such page. Fault::malformed when an evaluation cannot be read any more.
   std::optional<std::string> render(const std::string& address) const;
 
@@ -67,6 +71,7 @@ class SitePages {
       std::variant<AssetSource, ProfileSource, ComparisonSource, EvaluationSource, RunningSource,
                    CodeSource, RunSource, BoardSource, ChallengeSource, FrontSource>;
 
+  bool is_about(const Source& source, int submission) const;
   void relate();
   void list();
   void add(std::string address, Source source);

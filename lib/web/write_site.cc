@@ -28,17 +28,24 @@ bool is_page_address(const std::string& address) {
          (address.ends_with(".html") || address.ends_with(".csv"));
 }
 
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw Error(Fault::host, cat(folder.string(), ": ", error.message()));
+}
+
+bool is_there(const fs::path& path, std::string_view bytes) {
+  std::error_code error;
+  return fs::file_size(path, error) == bytes.size() && !error &&
+         read_file(path, kLargestPage) == bytes;
+}
+
 class SiteWriter {
  public:
   explicit SiteWriter(const fs::path& output) : output_(output) { make_folder(output); }
 
   void put(const std::string& address, std::string_view bytes) {
-    if (!addresses_.insert(address).second) return;
-    const fs::path path = output_ / address;
-    make_folder(path.parent_path());
-    if (is_there(path, bytes)) return;
-    write_file_atomically(path, bytes);
-    ++written_;
+    if (addresses_.insert(address).second) written_ += put_page(output_, address, bytes) ? 1 : 0;
   }
 
   WrittenSite finish() {
@@ -55,18 +62,6 @@ class SiteWriter {
   }
 
  private:
-  static void make_folder(const fs::path& folder) {
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error) throw Error(Fault::host, cat(folder.string(), ": ", error.message()));
-  }
-
-  static bool is_there(const fs::path& path, std::string_view bytes) {
-    std::error_code error;
-    return fs::file_size(path, error) == bytes.size() && !error &&
-           read_file(path, kLargestPage) == bytes;
-  }
-
   std::vector<std::string> listed() const {
     std::vector<std::string> addresses;
     if (!fs::exists(output_ / kList)) return addresses;
@@ -85,6 +80,16 @@ class SiteWriter {
 };
 
 }  // namespace
+
+bool has_site(const fs::path& output) { return fs::exists(output / kList); }
+
+bool put_page(const fs::path& output, const std::string& address, std::string_view bytes) {
+  const fs::path path = output / address;
+  make_folder(path.parent_path());
+  if (is_there(path, bytes)) return false;
+  write_file_atomically(path, bytes);
+  return true;
+}
 
 WrittenSite write_site(const Site& site, const fs::path& output, const ReportLine& report) {
   SiteWriter writer(output);

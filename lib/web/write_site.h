@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <string_view>
 
 #include "web/site.h"
 
@@ -18,5 +20,12 @@ struct WrittenSite {
 // is left out, with a line to `report`. Fault::host when a page cannot be written.
 WrittenSite write_site(const Site& site, const std::filesystem::path& output,
                        const ReportLine& report);
+
+// Whether write_site() wrote all of `output` before.
+bool has_site(const std::filesystem::path& output);
+
+// One page of a site; false: it is there already. Fault::host.
+bool put_page(const std::filesystem::path& output, const std::string& address,
+              std::string_view bytes);
 
 }  // namespace kjudge

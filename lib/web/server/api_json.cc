@@ -7,7 +7,7 @@
 
 #include "error.h"
 #include "score/result_json.h"
-#include "store/claim.h"
+#include "store/running.h"
 
 namespace kjudge {
 namespace {
@@ -109,7 +109,7 @@ Json submission_answer(const ContestView& view, const StoredSubmission& submissi
   // One that cannot be read gets no second verdict; its page says so.
   const bool damaged = !behind && seen->evaluations.size() < evaluations;
   const bool done = !behind && (damaged || has_all(*seen, wanted));
-  const bool judging = !done && (open_claim(submission.folder) || (behind && evaluations > 0));
+  const bool judging = !done && (is_judged(submission.folder) || (behind && evaluations > 0));
 
   const int newest = submission.evaluations.empty() ? 1 : submission.evaluations.back();
   Json::Object answer = {{"number", whole(identity.number)},

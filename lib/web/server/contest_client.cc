@@ -304,7 +304,7 @@ class LocalClient : public ContestClient {
     const StoredSubmission submission = results_.submission(number);
     if (view_ == nullptr || reader_.look()) {
       Site site = reader_.read();
-      view_ = std::make_unique<ContestView>(std::move(site), reader_.indexed(), say_);
+      view_ = std::make_unique<ContestView>(std::move(site), say_);
     }
     std::vector<std::string> wanted;
     const std::string& challenge = submission.identity.challenge;

@@ -5,8 +5,6 @@
 #include <chrono>
 #include <set>
 
-#include "judge/backlog.h"
-#include "store/claim.h"
 #include "store/identity.h"
 #include "store/numbered_folders.h"
 
@@ -20,24 +18,12 @@ constexpr auto kPause = std::chrono::milliseconds(1000);      // between two loo
 constexpr auto kShortPause = std::chrono::milliseconds(200);  // when something was handed in
 constexpr auto kAnyway = std::chrono::seconds(60);  // profiles that come later change no index
 
-// As the judges of each challenge will take them.
-std::map<int, int> positions_in(const Site& site, const std::vector<IndexedSubmission>& indexed) {
-  std::set<std::string> challenges;
-  for (const Challenge& one : site.challenges) challenges.insert(one.name);
-  for (const IndexedSubmission& one : indexed) {
-    if (one.challenge != kAllChallenges) challenges.insert(one.challenge);
-  }
+// From 1.
+std::map<int, int> positions_in(const Site& site) {
   std::map<int, int> positions;
-  for (const std::string& challenge : challenges) {
-    const Backlog waiting =
-        backlog(indexed, {challenge, 0, "", "", "", 0}, [](int) { return false; });
-    int position = 0;
-    for (const Waiting& one : waiting.waiting) {
-      const auto at = std::lower_bound(
-          site.submissions.begin(), site.submissions.end(), one.submission->number,
-          [](const auto& a, int number) { return a.stored.identity.number < number; });
-      if (open_claim(at->stored.folder)) continue;
-      positions.try_emplace(one.submission->number, ++position);
+  for (const SubmissionSummary& one : site.submissions) {
+    if (one.running && one.running->ahead) {
+      positions[one.stored.identity.number] = *one.running->ahead + 1;
     }
   }
   return positions;
@@ -45,9 +31,8 @@ std::map<int, int> positions_in(const Site& site, const std::vector<IndexedSubmi
 
 }  // namespace
 
-ContestView::ContestView(Site&& read, const std::vector<IndexedSubmission>& indexed,
-                         const ReportLine& report)
-    : site(std::move(read)), pages(site, report), positions(positions_in(site, indexed)) {}
+ContestView::ContestView(Site&& read, const ReportLine& report)
+    : site(std::move(read)), pages(site, report), positions(positions_in(site)) {}
 
 const SubmissionSummary* ContestView::find(int number) const {
   const auto at = std::lower_bound(
@@ -120,7 +105,7 @@ void ContestWatch::read() {
   const fs::path submissions = results_.path() / "submissions";
   const std::vector<int> there = numbered(submissions);
   Site site = reader_.read();
-  auto view = std::make_shared<const ContestView>(std::move(site), reader_.indexed(), report_);
+  auto view = std::make_shared<const ContestView>(std::move(site), report_);
   for (const IndexedSubmission& one : reader_.indexed()) {
     if (!id_of(one.number)) note(one.number, one.identity.id);
   }

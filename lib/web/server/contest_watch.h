@@ -17,7 +17,7 @@ namespace kjudge {
 
 // What a server says of a contest, as the results directory was a moment ago. Does not change.
 struct ContestView {
-  ContestView(Site&& read, const std::vector<IndexedSubmission>& indexed, const ReportLine& report);
+  ContestView(Site&& read, const ReportLine& report);
 
   const SubmissionSummary* find(int number) const;  // null: it was not there then
 
