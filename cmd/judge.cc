@@ -2,7 +2,9 @@
 #include <iostream>
 #include <optional>
 
+#include "error.h"
 #include "judge/judged_json.h"
+#include "judge/profile_shape.h"
 #include "judge/queue.h"
 #include "judge/report.h"
 #include "judge/sandbox.h"
@@ -15,10 +17,22 @@ namespace kjudge {
 namespace {
 
 struct JudgeOptions : DeviceOptions {
-  std::string results, from, pages;
+  std::string results, from, pages, profile;
   bool unsafe = false, retry = false, watch = false;
   int lease_s = 120;
 };
+
+// Empty: nothing is profiled. Unless asked for, that there is no profiler is no reason not to
+// judge.
+std::filesystem::path profiler(const JudgeOptions& options, const Driver& driver) {
+  if (options.profile == "none") return {};
+  try {
+    return ncu_for(driver);
+  } catch (const Error&) {
+    if (!options.profile.empty()) throw;
+    return {};
+  }
+}
 
 int judge_command(const JudgeOptions& options) {
   const auto [challenge, driver] = choose(options, options.from);
@@ -35,6 +49,8 @@ int judge_command(const JudgeOptions& options) {
   queue.retry = options.retry;
   queue.watch = options.watch;
   queue.lease = std::chrono::seconds(options.lease_s);
+  queue.ncu = profiler(options, driver);
+  if (!options.profile.empty()) queue.profile_set = options.profile;
   queue.sandbox = sandbox ? &*sandbox : nullptr;
   ProgressLine progress;
   QueueReports reports;
@@ -104,6 +120,11 @@ void add_judge(CLI::App& app, int& status) {
                    "pages' writes all of them")
       ->type_name("FOLDER")
       ->envname("KJUDGE_PAGES");
+  command
+      ->add_option("--profile", options->profile,
+                   "What ncu counts in the kernels of what is accepted, after it was judged")
+      ->check(CLI::IsMember({"none", "basic", "full"}))
+      ->default_str("basic where ncu is");
   command->add_flag("--unsafe", options->unsafe,
                     "Run submissions without a sandbox: as you, with your files and your network");
   command->add_flag("--retry", options->retry,

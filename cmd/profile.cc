@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "judge/profile.h"
+#include "judge/profile_shape.h"
 
 #include <filesystem>
 #include <iostream>
@@ -10,7 +10,6 @@
 #include "judge/device_lock.h"
 #include "judge/interrupt.h"
 #include "judge/report.h"
-#include "judge/version.h"
 #include "options.h"
 #include "progress.h"
 
@@ -32,16 +31,6 @@ const Shape& find_shape(const Challenge& challenge, const std::string& name) {
               cat("shape ", name, ": challenge ", challenge.name, " has no such shape here"));
 }
 
-// Before anything is captured: what would make that in vain.
-fs::path ncu_for(const Driver& driver) {
-  if (driver.kind != DriverKind::cuda) {
-    throw Error(Fault::device,
-                "profiling needs a GPU: ncu does not see the host driver's kernels, which are "
-                "processor code (perf does); run this where a GPU is, with --driver cuda");
-  }
-  return find_ncu();
-}
-
 int profile_command(const ProfileCommandOptions& options) {
   fs::path submission = options.submission;
   if (submission.empty() && options.bundle.empty() && fs::exists("submission.py")) {
@@ -49,7 +38,7 @@ int profile_command(const ProfileCommandOptions& options) {
   }
   const auto [whole, driver] = choose(options, submission);
   NcuRun run;
-  run.ncu = ncu_for(driver);
+  run.ncu = ncu_for(driver);  // before anything is captured in vain
   run.set = options.set;
   run.report = options.ncu_report;
   const DeviceIdentity device = identify(driver, options.device);
@@ -82,26 +71,11 @@ int profile_command(const ProfileCommandOptions& options) {
       return exit_not_accepted;
     }
   }
-  run.command = {fs::read_symlink("/proc/self/exe"),
-                 "replay-once",
-                 "--bundle",
-                 fs::absolute(bundle),
-                 "--challenge",
-                 fs::absolute(challenge.folder),
-                 "--shape",
-                 shape.name,
-                 "--driver",
-                 "cuda",
-                 "--device",
-                 std::to_string(options.device)};
-  Profile profile = run_ncu(run, [&] { say("profiling"); });
+  const Profile profile =
+      profile_shape({driver, options.device, challenge, shape.name, bundle,
+                     options.bundle.empty() ? submission.string() : options.bundle},
+                    run, [&] { say("profiling"); });
   line.wipe();
-  profile.challenge = challenge.name;
-  profile.shape = shape.name;
-  profile.submission = options.bundle.empty() ? submission.string() : options.bundle;
-  profile.device = device.name;
-  profile.driver = device.driver;
-  profile.kjudge_version = kVersion;
   const std::string json = profile_to_json(profile);
   if (!options.output.empty()) write_file_atomically(options.output, json);
   std::cout << (options.json ? json : profile_table(profile));

@@ -310,15 +310,7 @@ class Exporter {
   }
 
   void profiles(const fs::path& folder, const ExportLine& evaluation) {
-    std::vector<fs::path> files;
-    for (const auto& item : fs::directory_iterator(folder)) {
-      const std::string name = item.path().filename().string();
-      if (name == "profile.json" || (name.starts_with("profile-") && name.ends_with(".json"))) {
-        files.push_back(item.path());
-      }
-    }
-    std::sort(files.begin(), files.end());
-    for (const fs::path& file : files) {
+    for (const fs::path& file : profile_files(folder)) {
       profile_from_json(read_file(file), file);
       ExportLine line;
       line.kind = ExportKind::profile;

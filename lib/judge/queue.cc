@@ -11,6 +11,7 @@
 #include "judge/device_lock.h"
 #include "judge/interrupt.h"
 #include "judge/kernels_hash.h"
+#include "judge/profile_shape.h"
 #include "judge/report.h"
 #include "judge/running_steps.h"
 #include "score/result_json.h"
@@ -220,6 +221,9 @@ class Queue {
     for (const char* name : {"bundle.kjb", "kernels.sha256", "secret.json"}) {
       link_or_copy(first / name, claim.folder() / name);
     }
+    for (const fs::path& profile : profile_files(first)) {
+      link_or_copy(profile, claim.folder() / profile.filename());
+    }
     store(submission, claim,
           {submission.identity, result_from_json(read_file(first / "result.json"), first),
            waiting.answered_by->number});
@@ -242,7 +246,47 @@ class Queue {
       remove_files(results_, submission);
     }
     if (reports_.judged) reports_.judged(judged);
+    if (judged.same_as == 0 && profile(submission, judged.evaluation) && reports_.judged) {
+      reports_.judged(judged);
+    }
     if (!options_.watch) done_.judged.push_back(std::move(judged));  // nobody asks a watch for them
+  }
+
+  // Every timed shape, beside the result. Whether there is a profile; that there is none is said.
+  bool profile(const StoredSubmission& submission, const Evaluation& evaluation) {
+    const fs::path folder =
+        submission.folder / "evaluations" / std::to_string(submission.evaluations.back());
+    if (options_.ncu.empty() || evaluation.verdict != Verdict::accepted ||
+        !fs::exists(folder / "bundle.kjb")) {
+      return false;
+    }
+    const std::string label = label_of(submission.identity);
+    const int device = options_.replay.device;
+    const auto progress = [&](const Progress& now) {
+      check_interrupt();
+      if (reports_.progress) reports_.progress({label + now.step, now.shape, now.done});
+    };
+    bool made = false;
+    try {
+      const DeviceLock lock = lock_device(identify(driver_, device), device, progress);
+      const Challenge challenge = for_arch(challenge_, terms_.arch);
+      for (const Shape& shape : challenge.shapes) {
+        if (!shape.timed) continue;
+        const Profile profile = profile_shape({driver_, device, challenge, shape.name,
+                                               folder / "bundle.kjb", submission.identity.name},
+                                              {options_.ncu, options_.profile_set, {}, {}}, [&] {
+                                                progress({"profiling", shape.name, 0});
+                                              });
+        write_file_atomically(folder / cat("profile-", shape.name, ".json"),
+                              profile_to_json(profile));
+        made = true;
+      }
+    } catch (const Error& error) {
+      reports_.line(cat(label, "no profile: ", error.what()));
+    } catch (const fs::filesystem_error& error) {
+      reports_.line(cat(label, "no profile: ", error.what()));
+    }
+    return made;
   }
 
   std::size_t say_judge_errors() {

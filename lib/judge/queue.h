@@ -20,11 +20,13 @@ struct QueueOptions {
   std::filesystem::path from;  // a folder of submissions to put into the queue first; may be empty
   std::filesystem::path cache;
   ReplayOptions replay;
-  const Sandbox* sandbox = nullptr;  // null: submissions run as the user
-  int attempts = 3;                  // at a submission that ends in judge_error
-  bool retry = false;                // what ended in judge_error before, too
-  bool watch = false;                // wait for more until interrupted
-  std::chrono::seconds lease{120};   // without a sign of life, until another judge takes over
+  const Sandbox* sandbox = nullptr;   // null: submissions run as the user
+  int attempts = 3;                   // at a submission that ends in judge_error
+  bool retry = false;                 // what ended in judge_error before, too
+  bool watch = false;                 // wait for more until interrupted
+  std::chrono::seconds lease{120};    // without a sign of life, until another judge takes over
+  std::filesystem::path ncu;          // profiles what is accepted; empty: nothing is
+  std::string profile_set = "basic";  // of ncu's
 };
 
 struct JudgedSubmission {
@@ -50,7 +52,7 @@ struct QueueReports {
   // How far the one is that is judged.
   std::function<void(const StoredSubmission&, const RunningEvaluation&)> running;
   // After each verdict was stored, before the next submission is taken: where what is made of
-  // results is made.
+  // results is made. Again when it was profiled.
   std::function<void(const JudgedSubmission&)> judged;
 };
 

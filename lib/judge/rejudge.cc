@@ -87,6 +87,9 @@ JudgedAgain judge_again(const Driver& driver, const Challenge& challenge,
     for (const char* name : {"bundle.kjb", "kernels.sha256"}) {
       link_or_copy(folder / name, into / name);
     }
+    for (const fs::path& profile : profile_files(folder)) {
+      link_or_copy(profile, into / profile.filename());
+    }
     // What only the capture knows.
     made->sandbox = old.sandbox;
     made->log = old.log;
@@ -226,6 +229,9 @@ std::size_t apply_rejudgement(const ResultsDirectory& results, const Rejudgement
     if (is_there) continue;
     for (const char* name : {"bundle.kjb", "kernels.sha256", "secret.json"}) {
       link_or_copy(set.evaluation(one.submission) / name, claim->folder() / name);
+    }
+    for (const fs::path& profile : profile_files(set.evaluation(one.submission))) {
+      link_or_copy(profile, claim->folder() / profile.filename());
     }
     if (!claim->commit(submission, evaluation)) ++elsewhere;
   }

@@ -169,7 +169,10 @@ class Checker {
   }
 
   void evaluation(const fs::path& folder, const std::optional<StoredSubmission>& stored) {
-    names(folder, {"result.json", "log.txt", "bundle.kjb", "kernels.sha256", "secret.json"}, false);
+    std::vector<std::string> known = {"result.json", "log.txt", "bundle.kjb", "kernels.sha256",
+                                      "secret.json"};
+    for (const fs::path& profile : profile_files(folder)) known.push_back(profile.filename());
+    names(folder, known, false);
     const fs::path file = folder / "result.json";
     const std::string advice =
         cat("copy it from a backup; or, to have it judged again, rename ", folder.string(), " to ",

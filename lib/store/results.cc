@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/results.h"
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 #include <tuple>
@@ -279,6 +280,20 @@ void remove_files(const ResultsDirectory& results, const StoredSubmission& submi
   for (const fs::path& file : all) remove_shared(results.path(), file);
   fs::remove_all(files);  // last: until then has_files_to_remove() says so
   sync_directory(submission.folder);
+}
+
+std::vector<fs::path> profile_files(const fs::path& evaluation) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator at(evaluation, error), end; !error && at != end;
+       at.increment(error)) {
+    const std::string name = at->path().filename();
+    if (name == "profile.json" || (name.starts_with("profile-") && name.ends_with(".json"))) {
+      found.push_back(at->path());
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 std::optional<Evaluation> latest_evaluation(const StoredSubmission& submission) {

@@ -109,6 +109,10 @@ void remove_files(const ResultsDirectory& results, const StoredSubmission& submi
 // Whether its files are to go, and are still there: it has a verdict.
 bool has_files_to_remove(const StoredSubmission& submission);
 
+// What Nsight Compute counted, beside an evaluation's result: profile.json and profile-*.json, in
+// the order of their names. They may come later.
+std::vector<std::filesystem::path> profile_files(const std::filesystem::path& evaluation);
+
 // submission.json.
 const FieldTable<SubmissionIdentity>& submission_table();
 

@@ -153,18 +153,8 @@ Evaluation read_evaluation(const StoredSubmission& submission, int number) {
 
 std::vector<Profile> read_profiles(const StoredSubmission& submission, int number,
                                    const ReportLine& report) {
-  std::vector<fs::path> paths;
-  std::error_code error;
-  for (fs::directory_iterator at(evaluation_folder(submission, number), error), end;
-       !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename();
-    if (name == "profile.json" || (name.starts_with("profile-") && name.ends_with(".json"))) {
-      paths.push_back(at->path());
-    }
-  }
-  std::sort(paths.begin(), paths.end());
   std::map<std::string, Profile> by_shape;
-  for (const fs::path& path : paths) {
+  for (const fs::path& path : profile_files(evaluation_folder(submission, number))) {
     try {
       Profile profile = profile_from_json(read_file(path), path);
       by_shape[profile.shape] = std::move(profile);

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shutil
 
 import _kjudge
 
@@ -93,6 +94,57 @@ class Profile(_kjudge.Case):
         self.assertEqual(profile["kernels"][0]["metrics"],
                          [{"name": "gpu__time_duration.sum", "unit": "ns", "value": 12345}])
         self.assert_nothing_left()
+
+    def judge(self, *arguments, **environment):
+        return self.run_kjudge("judge", "results", "--from", "from", "--challenge", self.challenge, "--unsafe",
+                               *arguments, KJUDGE_TEST_NCU=self.path("bin/ncu"), NCU_CALL=self.path("call"),
+                               **environment)
+
+    def test_what_is_accepted_is_profiled(self):
+        self.challenge = self.small_challenge()
+        os.chmod(self.write("bin/ncu", NCU), 0o755)
+        self.write("from/ada.py", _kjudge.RIGHT)
+        self.write("from/ben.py", "raise ValueError('no')\n")
+        _, err = self.judge("--pages", "site")
+        self.assertNotIn("no profile", err)
+        self.assertIn("accepted", err)
+        ada = self.path("results/submissions/1/evaluations/1")
+        self.assertEqual([n for n in os.listdir(ada) if n.startswith("profile")], ["profile-64x48.json"])
+        with open(os.path.join(ada, "profile-64x48.json")) as file:
+            profile = json.load(file)
+        self.assertEqual((profile["shape"], profile["set"], profile["submission"]), ("64x48", "basic", "ada.py"))
+        with open(self.path("site/evaluation/1.html")) as file:
+            self.assertIn("profile/1.64x48.html", file.read())
+        self.assertTrue(os.path.exists(self.path("site/profile/1.64x48.html")))
+        self.assertFalse(any(n.startswith("profile") for n in os.listdir(
+            self.path("results/submissions/2/evaluations/1"))))
+        # The same files have the same profile; a set judged again from its recording too.
+        self.write("from/eve.py", _kjudge.RIGHT)
+        self.judge("--profile", "none")
+        self.assertTrue(os.path.exists(self.path("results/submissions/3/evaluations/1/profile-64x48.json")))
+        out, _ = self.run_kjudge("fsck", "results")
+        self.assertEqual(out, "")
+        # A profiler that fails, or is not there, fails nothing else.
+        for run, arguments, environment in (("fay", ["--profile", "full"], {"NCU_FAILS": "exec echo odd"}),
+                                            ("gil", ["--profile", "none"], {})):
+            self.write("from/%s.py" % run, _kjudge.RIGHT + "# %s\n" % run)
+            _, err = self.judge(*arguments, **environment)
+            self.assertIn(run + ": accepted", err)
+            self.assertEqual("no profile: ncu wrote no report; ncu said:\nodd" in err, run == "fay", err)
+        with open(self.path("call")) as file:
+            self.assertIn("--set full", file.read())
+        self.assertRegex(self.judge("--pages", "site")[1], "nothing was waiting")
+        for number in "45":
+            self.assertFalse(any(n.startswith("profile") for n in os.listdir(
+                self.path("results/submissions", number, "evaluations/1"))))
+
+    def test_profiles_that_cannot_be_had_are_no_default(self):
+        self.write("from/ada.py", _kjudge.RIGHT)
+        arguments = ["judge", "results", "--from", "from", "--challenge", self.small_challenge(), "--unsafe"]
+        _, err = self.run_kjudge(*arguments, "--profile", "basic", status=5)
+        self.assertIn("profiling needs a GPU", err)
+        self.assertFalse(os.path.exists(self.path("results/submissions/1")))
+        self.run_kjudge(*arguments)
 
     def test_is_written_as_ever(self):
         """tests/golden/profile-v1, but for what names the machine and the program."""
