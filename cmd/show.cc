@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include "error.h"
 #include "judge/report.h"
 #include "options.h"
 #include "score/result_json.h"
+#include "store/judgements.h"
 #include "store/results.h"
 
 namespace kjudge {
@@ -15,11 +18,22 @@ struct ShowOptions {
   std::string what, results = ".";
 };
 
-Evaluation find_evaluation(const ShowOptions& options) {
+struct Shown {
+  Evaluation evaluation;
+  std::vector<std::string> invalid;  // why it does not count
+};
+
+Shown find_evaluation(const ShowOptions& options) {
   if (!options.what.empty() && options.what.size() < 10 &&
       options.what.find_first_not_of("0123456789") == std::string::npos) {
-    const auto submission = ResultsDirectory(options.results).submission(std::stoi(options.what));
-    if (auto evaluation = latest_evaluation(submission)) return *evaluation;
+    const ResultsDirectory results(options.results);
+    const auto submission = results.submission(std::stoi(options.what));
+    if (auto evaluation = latest_evaluation(submission)) {
+      const auto invalidations =
+          standing(read_records(results, kInvalidationRecord, invalidation_table(), say));
+      auto reasons = invalid_reasons(invalidations, selectable(submission.identity, *evaluation));
+      return {std::move(*evaluation), std::move(reasons)};
+    }
     throw Error(Fault::usage, cat("submission ", options.what, ": waits to be judged"));
   }
   // A file's name has a dot or a folder, so that a slip in the number is not taken for one.
@@ -28,7 +42,7 @@ Evaluation find_evaluation(const ShowOptions& options) {
     throw Error(Fault::usage,
                 cat(options.what, ": neither the number of a submission nor a result file"));
   }
-  return result_from_json(read_file(options.what), options.what);
+  return {result_from_json(read_file(options.what), options.what), {}};
 }
 
 }  // namespace
@@ -45,7 +59,15 @@ void add_show(CLI::App& app, int& status) {
       ->default_str("the current folder")
       ->envname("KJUDGE_RESULTS");
   command->callback([=, &status] {
-    const Evaluation evaluation = find_evaluation(*options);
+    const auto [evaluation, invalid] = find_evaluation(*options);
+    for (const std::string& reason : invalid) {
+      const std::string line = cat("this evaluation does not count: ", reason);
+      if (options->json) {
+        say(line);
+      } else {
+        std::cout << printable(line) << "\n";
+      }
+    }
     std::cout << (options->json ? result_to_json(evaluation) : evaluation_page(evaluation));
     status = exit_done;
   });

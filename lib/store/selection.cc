@@ -36,6 +36,19 @@ Selectable selectable(const ScoreIndex& index, const ScoredSubmission& submissio
           evaluation.started,      terms.device_kind};
 }
 
+Selectable selectable(const SubmissionIdentity& submission, const Evaluation& facts) {
+  return {submission.number,
+          submission.run,
+          facts.id,
+          facts.challenge,
+          facts.challenge_version,
+          facts.method,
+          facts.node,
+          facts.arch,
+          facts.started,
+          device_kind(facts.arch, facts.device)};
+}
+
 bool selects(const Selection& selection, const Selectable& one) {
   const auto is = [](const auto& wanted, const auto& found) {
     return wanted == std::decay_t<decltype(wanted)>{} || wanted == found;

@@ -33,6 +33,8 @@ struct Selectable {
 };
 Selectable selectable(const ScoreIndex& index, const ScoredSubmission& submission,
                       const ScoredEvaluation& evaluation);
+// `facts` is its result.
+Selectable selectable(const SubmissionIdentity& submission, const Evaluation& facts);
 bool selects(const Selection& selection, const Selectable& one);
 
 // "2026-11-30T12:00:00Z" from that or from a day, whose first or last second it is then.

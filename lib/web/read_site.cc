@@ -7,8 +7,8 @@
 #include "error.h"
 #include "file.h"
 #include "judge/backlog.h"
+#include "judge/kernels_hash.h"
 #include "score/result_json.h"
-#include "sha256.h"
 #include "store/index.h"
 #include "store/numbered_folders.h"
 #include "store/standings.h"
@@ -26,30 +26,12 @@ fs::path evaluation_folder(const StoredSubmission& submission, int number) {
   return submission.folder / "evaluations" / std::to_string(number);
 }
 
-// Which kernels of which modules a bundle launches: the same for the same machine code, whoever
-// handed it in and in whatever shape.
-std::string kernels_of(const fs::path& path) {
+// Of the recording of an evaluation that was judged before there was kernels.sha256.
+std::string kernels_of(const fs::path& bundle) {
   std::error_code error;
-  const auto size = fs::file_size(path, error);
+  const auto size = fs::file_size(bundle, error);
   if (error || size > kBundleBytes) return {};
-  const BundleReader reader(path);
-  const Bundle& bundle = reader.bundle();
-  std::vector<std::string> modules;
-  for (const Module& module : bundle.modules) {
-    modules.push_back(
-        sha256_hex({reinterpret_cast<const char*>(module.image.data()), module.image.size()}));
-  }
-  std::set<std::string> kernels;
-  for (const CapturedShape& shape : bundle.shapes) {
-    for (const Node& node : shape.graph.nodes) {
-      if (const auto* kernel = std::get_if<KernelNode>(&node)) {
-        kernels.insert(cat(modules.at(kernel->module), " ", kernel->name));
-      }
-    }
-  }
-  std::string all;
-  for (const std::string& kernel : kernels) all += cat(kernel, "\n");
-  return kernels.empty() ? "" : sha256_hex(all);
+  return kernels_sha256(BundleReader(bundle).bundle());
 }
 
 // The shapes of an evaluation by the dtype that the challenge gives them, if it has several.
@@ -71,19 +53,6 @@ std::vector<std::pair<std::string, Score>> scores_by_dtype(const Evaluation& eva
   if (parts.size() < 2) return scores;
   for (const auto& [dtype, part] : parts) scores.emplace_back(dtype, score(part));
   return scores;
-}
-
-Selectable selectable(const StoredSubmission& submission, const Evaluation& facts) {
-  return {submission.identity.number,
-          submission.identity.run,
-          facts.id,
-          facts.challenge,
-          facts.challenge_version,
-          facts.method,
-          facts.node,
-          facts.arch,
-          facts.started,
-          device_kind(facts.arch, facts.device)};
 }
 
 const Challenge* find_challenge_of(const std::vector<Challenge>& challenges,
@@ -119,8 +88,9 @@ void set_unverified(Score& score) {
   score.why_not = "unverified: its files were not to be kept";
 }
 
-EvaluationSummary summarize(const StoredSubmission& submission, int number,
+EvaluationSummary summarize(const StoredSubmission& submission, const IndexedEvaluation& indexed,
                             const std::vector<Challenge>& challenges, const ReportLine& report) {
+  const int number = indexed.number;
   EvaluationSummary summary;
   summary.number = number;
   summary.facts = read_evaluation(submission, number);
@@ -134,7 +104,10 @@ EvaluationSummary summarize(const StoredSubmission& submission, int number,
   for (ShapeFacts& shape : summary.facts.shapes) shape.rounds = {};
   summary.facts.log = {};
   try {
-    summary.kernels = kernels_of(evaluation_folder(submission, number) / "bundle.kjb");
+    summary.kernels = indexed.kernels;
+    if (summary.kernels.empty()) {
+      summary.kernels = kernels_of(evaluation_folder(submission, number) / "bundle.kjb");
+    }
   } catch (const Error& error) {
     report(error.what());
   }
@@ -197,8 +170,7 @@ const EvaluationSummary* SiteReader::summary_of(const StoredSubmission& submissi
     return &known->second.summary;
   }
   try {
-    Known read{evaluation.stamp, folder,
-               summarize(submission, evaluation.number, challenges_, report_)};
+    Known read{evaluation.stamp, folder, summarize(submission, evaluation, challenges_, report_)};
     return &known_.insert_or_assign(key, std::move(read)).first->second.summary;
   } catch (const Error& error) {
     report_(error.what());
@@ -239,7 +211,7 @@ Site SiteReader::read() {
       if (const auto* summary = summary_of(stored, evaluation)) {
         submission.evaluations.push_back(*summary);
         submission.evaluations.back().invalid =
-            invalid_reasons(invalidations, selectable(stored, summary->facts));
+            invalid_reasons(invalidations, selectable(stored.identity, summary->facts));
       }
     }
     // As the queue has it: what kjudge failed at is judged again.

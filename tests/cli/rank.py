@@ -191,6 +191,11 @@ class Rank(_kjudge.Case):
         self.run_kjudge("pages", "results", "-o", "site")
         with open(self.path("site/evaluation/3.html")) as file:
             self.assertIn("its fan was off", file.read())
+        out, _ = self.run_kjudge("show", "3", "--results", "results")
+        self.assertTrue(out.startswith("this evaluation does not count: its fan was off\n"), out)
+        out, err = self.run_kjudge("show", "3", "--results", "results", "--json")
+        self.assertEqual((json.loads(out)["node"], "its fan was off" in err), ("hot", True))
+        self.assertNotIn("count", self.run_kjudge("show", "2", "--results", "results")[0])
         history = self.rank("--history", "ada")["evaluations"]
         self.assertEqual([e.get("invalid") for e in history], [None, ["its fan was off"]])
         # What is judged later counts, though the node is the same.
