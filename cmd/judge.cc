@@ -17,7 +17,7 @@ namespace kjudge {
 namespace {
 
 struct JudgeOptions : DeviceOptions {
-  std::string results, from, pages, profile;
+  std::string results, from, pages, profile, keep_bundles = "all";
   bool unsafe = false, retry = false, watch = false;
   int lease_s = 120;
 };
@@ -49,6 +49,7 @@ int judge_command(const JudgeOptions& options) {
   queue.retry = options.retry;
   queue.watch = options.watch;
   queue.lease = std::chrono::seconds(options.lease_s);
+  queue.keep_bundles = parse_keep_bundles(options.keep_bundles);
   queue.ncu = profiler(options, driver);
   if (!options.profile.empty()) queue.profile_set = options.profile;
   queue.sandbox = sandbox ? &*sandbox : nullptr;
@@ -125,6 +126,12 @@ void add_judge(CLI::App& app, int& status) {
                    "What ncu counts in the kernels of what is accepted, after it was judged")
       ->check(CLI::IsMember({"none", "basic", "full"}))
       ->default_str("basic where ncu is");
+  command
+      ->add_option("--keep-bundles", options->keep_bundles,
+                   "Recordings that are kept: all; of each run's best submission; of that and "
+                   "those of so many days")
+      ->type_name("all|best|DAYS")
+      ->envname("KJUDGE_KEEP_BUNDLES");
   command->add_flag("--unsafe", options->unsafe,
                     "Run submissions without a sandbox: as you, with your files and your network");
   command->add_flag("--retry", options->retry,

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <optional>
 
 #include "configuration.h"
 #include "error.h"
@@ -122,6 +123,13 @@ ChosenDevice choose(const DeviceOptions& options, const std::filesystem::path& s
   Challenge challenge = read_challenge(find_challenge(options.challenge, submission));
   const Driver& driver = open_driver(options.driver, challenge);
   return {std::move(challenge), driver};
+}
+
+std::function<const Sandbox*()> sandbox_when_needed(const Sandbox::Wanted& wanted) {
+  return [wanted, made = std::make_shared<std::optional<Sandbox>>()]() -> const Sandbox* {
+    if (!*made) made->emplace(wanted);
+    return &**made;
+  };
 }
 
 void set_pairs(ReplayOptions& replay, int pairs) {

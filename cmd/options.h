@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "driver/driver.h"
 #include "json.h"
 #include "judge/pipeline.h"
+#include "judge/sandbox.h"
 
 namespace kjudge {
 
@@ -50,6 +52,9 @@ struct ChosenDevice {
 };
 // `submission` is where a challenge may lie beside or above; see find_challenge.
 ChosenDevice choose(const DeviceOptions& options, const std::filesystem::path& submission);
+
+// Makes one when it is first asked, so that what needs none works where there can be none.
+std::function<const Sandbox*()> sandbox_when_needed(const Sandbox::Wanted& wanted);
 
 // --pairs N as rounds of at most 5.
 void set_pairs(ReplayOptions& replay, int pairs);

@@ -4,7 +4,6 @@
 
 #include "judge/play_off.h"
 #include "judge/report.h"
-#include "judge/sandbox.h"
 #include "options.h"
 #include "progress.h"
 #include "store/challenges.h"
@@ -35,14 +34,13 @@ int playoff_command(const PlayOffOptions& options) {
   DeviceOptions device = options;
   if (device.challenge.empty()) device.challenge = kept_folder(results, request);
   const auto [challenge, driver] = choose(device, "");
-  std::optional<Sandbox> sandbox;
-  if (!options.unsafe) {
-    sandbox.emplace(Sandbox::Wanted{driver, options.device, {options.results, cache_directory()}});
-  }
   JudgeAgainOptions again;
   again.cache = cache_directory();
   again.device = options.device;
-  again.sandbox = sandbox ? &*sandbox : nullptr;
+  if (!options.unsafe) {
+    again.sandbox =
+        sandbox_when_needed({driver, options.device, {options.results, cache_directory()}});
+  }
   ProgressLine progress;
   const PlayOffDone done = play_off(
       driver, challenge, results, request, again,

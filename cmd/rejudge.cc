@@ -8,7 +8,6 @@
 #include "judge/rejudge.h"
 #include "judge/rejudged_json.h"
 #include "judge/report.h"
-#include "judge/sandbox.h"
 #include "progress.h"
 #include "score/result_json.h"
 #include "score/score.h"
@@ -75,15 +74,13 @@ int run_set(const RejudgeOptions& options, const ResultsDirectory& results,
     device.challenge = std::filesystem::exists(kept) ? kept.string() : record.challenge;
   }
   const auto [challenge, driver] = choose(device, "");
-  std::optional<Sandbox> sandbox;
-  if (!options.unsafe) {
-    sandbox.emplace(
-        Sandbox::Wanted{driver, options.device.device, {options.results, cache_directory()}});
-  }
   JudgeAgainOptions again;
   again.cache = cache_directory();
   again.device = options.device.device;
-  again.sandbox = sandbox ? &*sandbox : nullptr;
+  if (!options.unsafe) {
+    again.sandbox =
+        sandbox_when_needed({driver, options.device.device, {options.results, cache_directory()}});
+  }
   again.from_files = options.from_files;
   ProgressLine progress;
   const RejudgeCounts counts = run_rejudgement(

@@ -23,6 +23,7 @@
 #include "store/index.h"
 #include "store/judgements.h"
 #include "store/metric_counts.h"
+#include "store/pruning.h"
 #include "store/rejudgement.h"
 #include "store/results.h"
 #include "store/running.h"
@@ -36,6 +37,7 @@ std::vector<JsonFormat> json_formats() {
                                      json_format(submission_table()),
                                      lease_json_format(),
                                      json_format(running_table()),
+                                     json_format(pruned_table()),
                                      index_json_format(),
                                      json_format(bar_table()),
                                      json_format(invalidation_table()),

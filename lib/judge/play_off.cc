@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/play_off.h"
 
-#include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -45,7 +45,7 @@ class PlayOffs {
       if (!now) break;
       const std::optional<Entry> leader = unconfirmed_leader(*now);
       if (!leader) {
-        play_off_first(*now);
+        play_off_groups(*now);
         break;
       }
       if (!confirm(*leader)) break;
@@ -115,34 +115,43 @@ class PlayOffs {
     return true;
   }
 
-  fs::path evaluation_of(const Entry& entry) const {
-    return results_.path() / "submissions" / entry.submission / "evaluations" /
-           std::to_string(entry.evaluation);
-  }
-
   static PlayOffMember member(const Entry& entry) {
     return {std::stoi(entry.submission), entry.evaluation, entry.id, entry.run};
   }
 
-  // The group of the first, where it is one that was not played off.
-  void play_off_first(const VariantStandings& now) {
-    std::vector<Entry> group;
+  // Those that were not played off. Groups follow the order of the ranking.
+  void play_off_groups(const VariantStandings& now) {
+    std::map<int, std::vector<Entry>> groups;
     for (const RankedEntry& row : now.standings.ranked) {
-      if (row.tie_group == 1 && !row.played_off) group.push_back(row.entry);
+      if (!row.played_off) groups[row.tie_group].push_back(row.entry);
     }
-    if (group.size() < 2) return;
+    for (const auto& [number, group] : groups) {
+      if (group.size() > 1) play_off_group(group);
+    }
+  }
+
+  void play_off_group(const std::vector<Entry>& group) {
+    const TempDir work("kjudge-play-off");  // recordings that were captured again
+    std::vector<fs::path> recordings;
     for (const Entry& entry : group) {
-      if (fs::exists(evaluation_of(entry) / "bundle.kjb")) continue;
-      line_(cat(label_of(entry), "has no recording; kjudge rejudge makes one"));
-      ++done_.failed;
-      return;
+      try {
+        recordings.push_back(
+            recording_of(driver_, challenge_, results_.submission(std::stoi(entry.submission)),
+                         entry.evaluation, work.path(), options_, labelled(label_of(entry))));
+      } catch (const Error& error) {
+        line_(cat(label_of(entry), error.what()));
+        ++done_.failed;
+        return;
+      }
     }
     PlayOff record;
     record.best = member(group.front());
     std::vector<std::string> results;
     for (std::size_t i = 1; i < group.size(); ++i) {
+      check_interrupt();
       const std::string label = cat(label_of(group[i]), "against ", group.front().run, ": ");
-      const Evaluation evaluation = replay(group.front(), group[i], label);
+      Evaluation evaluation = replay(recordings.front(), recordings[i], label);
+      evaluation.submission = group[i].run;
       line_(label + summary(evaluation));
       if (evaluation.verdict == Verdict::judge_error) {
         ++done_.failed;
@@ -162,7 +171,7 @@ class PlayOffs {
                    }));
   }
 
-  Evaluation replay(const Entry& best, const Entry& other, const std::string& label) {
+  Evaluation replay(const fs::path& best, const fs::path& other, const std::string& label) {
     const ReplaySecret secret = draw_replay_secret();
     ReplayOptions replay;
     replay.device = options_.device;
@@ -170,12 +179,9 @@ class PlayOffs {
     replay.secret = secret.secret;
     replay.order_seed = secret.order_seed;
     ReplayBundles bundles;
-    bundles.baseline = evaluation_of(best) / "bundle.kjb";
-    bundles.submission = evaluation_of(other) / "bundle.kjb";
-    Evaluation evaluation =
-        replay_bundles(driver_, challenge_, bundles, options_.cache, replay, labelled(label));
-    evaluation.submission = other.run;
-    return evaluation;
+    bundles.baseline = best;
+    bundles.submission = other;
+    return replay_bundles(driver_, challenge_, bundles, options_.cache, replay, labelled(label));
   }
 
   const Driver& driver_;

@@ -14,7 +14,8 @@ struct PlayOffDone {
   // Whose submissions were judged again because they led with one judging only; in order.
   std::vector<int> judged_again;
   std::vector<int> play_offs;  // records that were made
-  std::size_t failed = 0;      // replays that ended in a judge error, or had no recording
+  std::size_t failed = 0;      // judgements and groups that ended in a judge error, or had no
+                               // recording
   std::size_t elsewhere = 0;   // submissions that other judges have
 };
 

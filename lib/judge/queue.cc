@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "error.h"
 #include "judge/backlog.h"
@@ -69,6 +70,7 @@ class Queue {
       take_in_new();
       while (judge_next()) {
       }
+      prune();
       index_.save();
       done_.judge_errors = say_judge_errors();
       if (!options_.watch) break;
@@ -218,7 +220,7 @@ class Queue {
     const fs::path first = results_.path() / "submissions" /
                            std::to_string(waiting.answered_by->number) / "evaluations" /
                            std::to_string(waiting.answer->number);
-    for (const char* name : {"bundle.kjb", "kernels.sha256", "secret.json"}) {
+    for (const char* name : {"bundle.kjb", "kernels.sha256", "pruned.json", "secret.json"}) {
       link_or_copy(first / name, claim.folder() / name);
     }
     for (const fs::path& profile : profile_files(first)) {
@@ -238,6 +240,7 @@ class Queue {
                         " s; this verdict is not stored: ", name(judged.evaluation.verdict)));
       return;
     }
+    stored_ = true;
     reports_.line(
         cat(label, judged.same_as != 0 ? cat("same files as ", judged.same_as, ": ") : "",
             summary(judged.evaluation),
@@ -250,6 +253,15 @@ class Queue {
       reports_.judged(judged);
     }
     if (!options_.watch) done_.judged.push_back(std::move(judged));  // nobody asks a watch for them
+  }
+
+  void prune() {
+    if (!std::exchange(stored_, false)) return;
+    const PrunedCounts pruned = prune_bundles(results_, options_.keep_bundles, utc_now(),
+                                              [&](const std::string& text) { say(text); });
+    if (pruned.bundles > 0) {
+      reports_.line(cat(pruned.bundles, " recordings pruned, ", pruned.bytes >> 10, " KiB"));
+    }
   }
 
   // Every timed shape, beside the result. Whether there is a profile; that there is none is said.
@@ -313,6 +325,7 @@ class Queue {
   std::vector<int> other_devices_;
   std::set<std::string> said_;
   std::set<int> tried_;
+  bool stored_ = false;  // since recordings were pruned
   JudgedQueue done_;
 };
 

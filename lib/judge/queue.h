@@ -10,6 +10,7 @@
 #include "judge/backlog.h"
 #include "judge/intake.h"
 #include "judge/pipeline.h"
+#include "store/pruning.h"
 #include "store/results.h"
 #include "store/running.h"
 
@@ -27,6 +28,7 @@ struct QueueOptions {
   std::chrono::seconds lease{120};    // without a sign of life, until another judge takes over
   std::filesystem::path ncu;          // profiles what is accepted; empty: nothing is
   std::string profile_set = "basic";  // of ncu's
+  KeepBundles keep_bundles;           // others are pruned once something was judged
 };
 
 struct JudgedSubmission {

@@ -7,6 +7,7 @@
 #include "error.h"
 #include "file.h"
 #include "judge/device.h"
+#include "judge/device_lock.h"
 #include "judge/interrupt.h"
 #include "judge/kernels_hash.h"
 #include "judge/report.h"
@@ -15,6 +16,7 @@
 #include "store/claim.h"
 #include "store/index.h"
 #include "store/numbered_folders.h"
+#include "store/pruning.h"
 
 namespace kjudge {
 namespace {
@@ -38,6 +40,10 @@ void require_same_challenge(const Challenge& challenge, const Evaluation& old, i
               cat("submission ", submission, " was judged for ", old.challenge, " version ",
                   old.challenge_version, " in another state than ", challenge.folder.string(),
                   " has; for a new version kjudge judge does it all anew"));
+}
+
+const Sandbox* sandbox_of(const JudgeAgainOptions& options) {
+  return options.sandbox ? options.sandbox() : nullptr;
 }
 
 void note_kernels(const fs::path& folder) {
@@ -100,7 +106,7 @@ JudgedAgain judge_again(const Driver& driver, const Challenge& challenge,
     evaluate_options.cache = options.cache;
     evaluate_options.keep_bundle = into / "bundle.kjb";
     evaluate_options.replay = replay;
-    evaluate_options.sandbox = options.sandbox;
+    evaluate_options.sandbox = sandbox_of(options);
     made = evaluate(driver, challenge, evaluate_options, progress);
   }
   note_kernels(into);
@@ -108,6 +114,38 @@ JudgedAgain judge_again(const Driver& driver, const Challenge& challenge,
   again.evaluation.submission = submission.identity.name;
   again.evaluation.submission_sha256 = submission.identity.sha256;
   return again;
+}
+
+fs::path recording_of(const Driver& driver, const Challenge& challenge,
+                      const StoredSubmission& submission, int evaluation, const fs::path& work,
+                      const JudgeAgainOptions& options, const ReportProgress& progress) {
+  const fs::path folder = folder_of(submission, evaluation);
+  const fs::path stored = folder / "bundle.kjb";
+  if (fs::exists(stored)) return stored;
+  const std::string advice = "; kjudge rejudge judges it again with a new one";
+  const fs::path kernels = folder / "kernels.sha256";
+  if (!read_pruned(folder) || !fs::exists(kernels)) {
+    throw Error(Fault::host, cat("has no recording", advice));
+  }
+  CaptureOptions capture_options;
+  capture_options.submission = submission.folder / "files";
+  capture_options.bundle = work / cat(submission.identity.number, ".kjb");
+  capture_options.device = options.device;
+  capture_options.sandbox = sandbox_of(options);
+  capture_options.progress = progress;
+  const DeviceIdentity device = identify(driver, options.device);
+  const DeviceLock lock = lock_device(device, options.device, progress);
+  const CaptureOutcome outcome = capture(driver, for_arch(challenge, device.arch), capture_options);
+  if (outcome.verdict != Verdict::accepted) {
+    throw Error(Fault::host, cat("its recording was pruned, and captured again it is ",
+                                 name(outcome.verdict), ": ", outcome.message, advice));
+  }
+  if (kernels_sha256(BundleReader(capture_options.bundle).bundle()) + "\n" != read_file(kernels)) {
+    throw Error(Fault::host, cat("its recording was pruned, and captured again it launches other "
+                                 "kernels than were judged",
+                                 advice));
+  }
+  return capture_options.bundle;
 }
 
 int make_rejudgement(const ResultsDirectory& results, const ScoreIndex& index,

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,10 @@ namespace kjudge {
 struct JudgeAgainOptions {
   std::filesystem::path cache;
   int device = 0;
-  const Sandbox* sandbox = nullptr;  // where a submission is captured again; null: as the user
-  bool from_files = false;           // capture again although there is a recording
-  std::chrono::seconds lease{120};   // as in QueueOptions
+  // Asked for one when a submission is captured again; empty, or null: it is, as the user.
+  std::function<const Sandbox*()> sandbox;
+  bool from_files = false;          // capture again although there is a recording
+  std::chrono::seconds lease{120};  // as in QueueOptions
 };
 
 // An evaluation of a submission made again on fresh hidden inputs: from its recording, so that none
@@ -36,6 +38,15 @@ JudgedAgain judge_again(const Driver& driver, const Challenge& challenge,
                         const StoredSubmission& submission, int evaluation,
                         const std::filesystem::path& into, const JudgeAgainOptions& options,
                         const ReportProgress& progress);
+
+// The recording of an evaluation: the stored one, or where that was pruned one that is captured
+// again, into `work`, and launches the same. Fault::host, saying what to do, where there is
+// neither.
+std::filesystem::path recording_of(const Driver& driver, const Challenge& challenge,
+                                   const StoredSubmission& submission, int evaluation,
+                                   const std::filesystem::path& work,
+                                   const JudgeAgainOptions& options,
+                                   const ReportProgress& progress);
 
 // A new set, of the last evaluation that is selected of each submission; its number. Writes nothing
 // else. Fault::usage when there is none, or they are of several versions of challenges.

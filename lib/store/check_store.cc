@@ -17,6 +17,7 @@
 #include "store/index.h"
 #include "store/judgements.h"
 #include "store/numbered_folders.h"
+#include "store/pruning.h"
 #include "store/records.h"
 #include "store/rejudgement.h"
 #include "store/results.h"
@@ -169,8 +170,8 @@ class Checker {
   }
 
   void evaluation(const fs::path& folder, const std::optional<StoredSubmission>& stored) {
-    std::vector<std::string> known = {"result.json", "log.txt", "bundle.kjb", "kernels.sha256",
-                                      "secret.json"};
+    std::vector<std::string> known = {"result.json",    "log.txt",     "bundle.kjb",
+                                      "kernels.sha256", "pruned.json", "secret.json"};
     for (const fs::path& profile : profile_files(folder)) known.push_back(profile.filename());
     names(folder, known, false);
     const fs::path file = folder / "result.json";
@@ -199,7 +200,13 @@ class Checker {
 
   void bundle(const fs::path& path, const Evaluation& evaluation) {
     const std::string advice = "copy it from a backup; the verdict does not depend on it";
+    const bool pruned = is_pruned(path.parent_path(), evaluation);
+    if (pruned && fs::exists(path)) {
+      left_over(path, "was to be pruned; a judge was killed before it did",
+                "nothing; the next one that prunes removes it");
+    }
     if (!fs::exists(path)) {
+      if (pruned) return;
       if (evaluation.bundle_sha256 || evaluation.verdict == Verdict::accepted) {
         damage(path, "is missing, though this evaluation had a recording", advice);
       }
@@ -218,6 +225,22 @@ class Checker {
     } catch (const Error& error) {
       damage(path, cat("cannot be read: ", reason(error, path)), advice);
     }
+  }
+
+  bool is_pruned(const fs::path& folder, const Evaluation& evaluation) {
+    const fs::path mark = folder / "pruned.json";
+    const std::string advice =
+        cat("remove it; what is missing then, ", (folder / "bundle.kjb").string(), ", is told");
+    try {
+      const auto pruned = read_pruned(folder);
+      if (!pruned) return false;
+      if (evaluation.bundle_sha256 && pruned->sha256 != *evaluation.bundle_sha256) {
+        damage(mark, "is of another recording than was measured, by its hash", advice);
+      }
+    } catch (const Error& error) {
+      damage(mark, reason(error, mark), advice);
+    }
+    return true;
   }
 
   void tokens() {

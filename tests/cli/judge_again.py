@@ -105,7 +105,8 @@ class JudgeAgain(_kjudge.Case):
         shutil.copytree(self.path("results"), self.path("copy"))
         self.run_kjudge("rejudge", "copy", "--set", "1", "--judge", "--unsafe")
         whole = time.monotonic() - start
-        for action in (["--judge", "--unsafe"], ["--apply"]):
+        self.environment["PATH"] = self.path("nowhere")  # no Python, and no sandbox: recordings need none
+        for action in (["--judge"], ["--apply"]):
             for kill in range(3):
                 process = self.start("rejudge", "results", "--set", "1", *action)
                 time.sleep(whole * (kill + 1) / 8 / (1 if action[0] == "--judge" else 20))
@@ -147,24 +148,93 @@ class JudgeAgain(_kjudge.Case):
         self.assertEqual((again["judged_again"], again["play_offs"]), ([], []))
         self.assertEqual(self.json("rank", "results"), found)
 
-    def test_a_play_off_needs_recordings(self):
-        self.judge(ada=_kjudge.RIGHT, ben=_kjudge.RIGHT + "# ben\n")
-        # Made to be tied, and judged twice.
-        for submission in (1, 2):
+    def tie(self, groups, bundles=True):
+        """Made to be judged twice, the second time with times that tie each group: {submission: slower}."""
+        result = self.result("submissions/1/evaluations/1")
+        for submission, slower in groups.items():
             top = self.path("results/submissions/%d/evaluations" % submission)
             shutil.copytree(os.path.join(top, "1"), os.path.join(top, "2"))
-            os.remove(os.path.join(top, "2", "bundle.kjb"))
-            result = self.result("submissions/1/evaluations/1")
-            result["id"] = "another-%d" % submission
-            result["submission_sha256"] = self.result("submissions", submission, "evaluations/1")["submission_sha256"]
+            if not bundles:
+                os.remove(os.path.join(top, "2", "bundle.kjb"))
+            own = self.result("submissions", submission, "evaluations/1")
+            made = json.loads(json.dumps(result))
+            for shape in made["shapes"]:
+                for round_facts in shape["rounds"]:
+                    for pair in round_facts["pairs"]:
+                        for clocks in pair["submission"]:
+                            clocks.update({name: time * slower for name, time in clocks.items()})
+            made.update({"id": "another-%d" % submission},
+                        **{field: own[field] for field in ("submission_sha256", "bundle_sha256")})
             with open(os.path.join(top, "2", "result.json"), "w") as file:
-                json.dump(result, file)
+                json.dump(made, file)
+
+    def test_every_group_is_played_off(self):
+        self.judge(**{run: _kjudge.RIGHT + "# %s\n" % run for run in ("ada", "ben", "cyd", "dan")})
+        self.tie({1: 1, 2: 1, 3: 3, 4: 3})
+        self.assertEqual([(e["rank"], e["judged"]) for e in self.json("rank", "results")["entries"]],
+                         [(1, 2), (1, 2), (3, 2), (3, 2)])
+        # Recordings are there, so nothing of theirs runs, and there need be no sandbox.
+        done = self.json("playoff", "results", PATH=self.path("nowhere"))
+        self.assertEqual((done["judged_again"], done["play_offs"]), ([], [1, 2]))
+        found = self.json("rank", "results")["entries"]
+        self.assertEqual([e["played_off"] for e in found], [True] * 4)
+        self.assertEqual({e["run"] for e in found[:2]}, {"ada", "ben"})
+        self.assertEqual(self.json("playoff", "results", PATH=self.path("nowhere"))["play_offs"], [])
+        self.assert_whole()
+
+    def test_a_play_off_needs_recordings(self):
+        self.judge(ada=_kjudge.RIGHT, ben=_kjudge.RIGHT + "# ben\n")
+        self.tie({1: 1, 2: 1}, bundles=False)
         found = self.json("rank", "results")
         self.assertEqual([(e["rank"], e["judged"]) for e in found["entries"]], [(1, 2), (1, 2)])
         _, err = self.run_kjudge("playoff", "results", "--unsafe", status=5)
-        self.assertIn("has no recording; kjudge rejudge makes one", err)
+        self.assertIn("has no recording; kjudge rejudge judges it again", err)
         _, err = self.run_kjudge("playoff", "results", "other", "--unsafe", status=2)
         self.assertIn("other", err)
+        # Pruned, they are captured again, if what that launches is what was judged.
+        for submission in (1, 2):
+            evaluation = self.path("results/submissions/%d/evaluations/2" % submission)
+            with open(os.path.join(evaluation, "pruned.json"), "w") as file:
+                json.dump({"format": "kjudge-pruned/1", "bytes": 1, "pruned": "2025-01-31T12:00:00Z", "rule": "best",
+                           "sha256": self.result("submissions", submission, "evaluations/2")["bundle_sha256"]}, file)
+        self.assert_whole()
+        _, err = self.run_kjudge("playoff", "results", PATH=self.path("nowhere"), status=5)
+        self.assertIn("sandbox", err)
+        self.write("results/submissions/2/evaluations/2/kernels.sha256", "0" * 64 + "\n")
+        _, err = self.run_kjudge("playoff", "results", "--unsafe", status=5)
+        self.assertIn("2 ben: its recording was pruned, and captured again it launches other kernels", err)
+        shutil.copy(self.path("results/submissions/1/evaluations/2/kernels.sha256"),
+                    self.path("results/submissions/2/evaluations/2/kernels.sha256"))
+        self.assertEqual(self.json("playoff", "results", "--unsafe")["play_offs"], [1])
+        self.assertEqual([n for n in os.listdir(self.path("results/submissions/2/evaluations/2")) if "bundle" in n], [])
+        self.assert_nothing_left()
+
+    def test_recordings_are_kept_by_rule_and_made_again(self):
+        self.judge(ada=_kjudge.RIGHT, ben=_kjudge.RIGHT + "# ben\n", cyd="raise ValueError('no')\n")
+        # A second submission of each: the one that is not the best loses its recording.
+        for run in ("ada", "ben"):
+            self.write("from/%s.py" % run, _kjudge.RIGHT + "# %s again\n" % run)
+        _, err = self.run_kjudge("judge", "results", "--from", "from", "--challenge", self.challenge, "--unsafe",
+                                 "--keep-bundles", "best")
+        self.assertRegex(err, r"2 recordings pruned, \d+ KiB")
+        pruned = [n for n in (1, 2, 4, 5) if
+                  os.path.exists(self.path("results/submissions/%d/evaluations/1/pruned.json" % n))]
+        self.assertEqual(len({(n - 1) % 3 for n in pruned}), 2, pruned)
+        kept = {int(e["submission"]) for e in self.json("rank", "results")["entries"]}
+        self.assertEqual(kept, {1, 2, 4, 5} - set(pruned))
+        self.assert_whole()
+        # The same files are answered with the mark too.
+        shutil.copy(self.path("results/submissions/%d/files/submission.py" % pruned[0]), self.path("from/eve.py"))
+        self.run_kjudge("judge", "results", "--from", "from", "--challenge", self.challenge, "--unsafe")
+        self.assertTrue(os.path.exists(self.path("results/submissions/6/evaluations/1/pruned.json")))
+        self.assert_whole()
+        self.run_kjudge("rejudge", "results", "--submission", str(pruned[0]), "--reason", "to see")
+        _, err = self.run_kjudge("rejudge", "results", "--set", "1", "--judge", "--unsafe")
+        self.assertIn("captured again from its files", err)
+        self.run_kjudge("rejudge", "results", "--set", "1", "--apply")
+        self.assertTrue(os.path.exists(self.path("results/submissions/%d/evaluations/2/bundle.kjb" % pruned[0])))
+        self.assert_whole()
+        self.run_kjudge("judge", "results", "--challenge", self.challenge, "--keep-bundles", "some", status=2)
 
 
 if __name__ == "__main__":
