@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <optional>
 
 #include "error.h"
+#include "judge/device.h"
+#include "judge/jobs.h"
 #include "judge/judged_json.h"
 #include "judge/profile_shape.h"
 #include "judge/queue.h"
@@ -19,7 +23,7 @@ namespace {
 struct JudgeOptions : DeviceOptions {
   std::string results, from, pages, profile, keep_bundles = "all";
   bool unsafe = false, retry = false, watch = false;
-  int lease_s = 120;
+  int lease_s = 120, jobs = 1;
 };
 
 // Empty: nothing is profiled. Unless asked for, that there is no profiler is no reason not to
@@ -34,13 +38,7 @@ std::filesystem::path profiler(const JudgeOptions& options, const Driver& driver
   }
 }
 
-int judge_command(const JudgeOptions& options) {
-  const auto [challenge, driver] = choose(options, options.from);
-  std::optional<Sandbox> sandbox;
-  if (!options.unsafe) {
-    sandbox.emplace(Sandbox::Wanted{
-        driver, options.device, {options.results, options.from, cache_directory()}});
-  }
+QueueOptions queue_options(const JudgeOptions& options, const Driver& driver) {
   QueueOptions queue;
   queue.results = options.results;
   queue.from = options.from;
@@ -52,6 +50,112 @@ int judge_command(const JudgeOptions& options) {
   queue.keep_bundles = parse_keep_bundles(options.keep_bundles);
   queue.ncu = profiler(options, driver);
   if (!options.profile.empty()) queue.profile_set = options.profile;
+  return queue;
+}
+
+void print(const JudgedSummary& done, const JudgeOptions& options, bool nothing_elsewhere) {
+  if (options.json) {
+    std::cout << print_json(Json{judged_table().write(done)});
+  } else if (!done.judged.empty()) {
+    std::vector<std::vector<std::string>> rows = {{"submission", "run", "verdict"}};
+    for (const JudgedRow& judged : done.judged) {
+      rows.push_back({std::to_string(judged.number), printable(judged.run),
+                      std::string(name(judged.verdict))});
+    }
+    std::cout << aligned(rows);
+  } else if (nothing_elsewhere) {
+    say(options.results + ": nothing was waiting");
+  }
+}
+
+// The first of those that a job's evaluations take.
+int device_of(const JudgeOptions& options, const Challenge& challenge, int job) {
+  return options.device + job * challenge.gpus_per_evaluation;
+}
+
+// A judge of one device, as one of several.
+std::vector<std::string> arguments_of(const JudgeOptions& options, const Challenge& challenge,
+                                      const Driver& driver, int job) {
+  std::vector<std::string> arguments = {"judge",
+                                        options.results,
+                                        "--json",
+                                        "--challenge",
+                                        std::filesystem::absolute(challenge.folder),
+                                        "--driver",
+                                        std::string(name(driver.kind)),
+                                        "--device",
+                                        std::to_string(device_of(options, challenge, job)),
+                                        "--lease",
+                                        std::to_string(options.lease_s),
+                                        "--keep-bundles",
+                                        options.keep_bundles};
+  // Of a watch each finds what is new; one is enough.
+  if (options.watch && !options.from.empty() && job == 0) {
+    arguments.insert(arguments.end(), {"--from", options.from});
+  }
+  if (!options.pages.empty()) arguments.insert(arguments.end(), {"--pages", options.pages});
+  if (!options.profile.empty()) arguments.insert(arguments.end(), {"--profile", options.profile});
+  for (const auto& [wanted, flag] :
+       {std::pair(options.unsafe, "--unsafe"), std::pair(options.retry, "--retry"),
+        std::pair(options.watch, "--watch")}) {
+    if (wanted) arguments.push_back(flag);
+  }
+  return arguments;
+}
+
+// Where several fail, the worst cause goes before.
+int combined(const std::vector<JobEnd>& ends) {
+  for (const int code : {exit_usage, exit_malformed, exit_io, exit_judge_error}) {
+    for (const JobEnd& end : ends) {
+      if (end.status.signal == 0 && end.status.code == code) return code;
+    }
+  }
+  for (const JobEnd& end : ends) {
+    if (end.status.signal != 0) return exit_judge_error;
+  }
+  const bool all_later = std::all_of(ends.begin(), ends.end(), [](const JobEnd& end) {
+    return end.status.code == exit_try_later;
+  });
+  return all_later ? exit_try_later : exit_done;
+}
+
+int judge_with_jobs(const JudgeOptions& options, const Challenge& challenge, const Driver& driver) {
+  identify(driver, device_of(options, challenge, options.jobs) - 1);  // there are so many
+  QueueReports reports;
+  reports.line = say;
+  JudgedSummary done;
+  if (!options.from.empty() && !options.watch) {
+    done.refused = fill_queue(driver, challenge, queue_options(options, driver), reports);
+  }
+  std::vector<std::vector<std::string>> jobs;
+  for (int job = 0; job < options.jobs; ++job) {
+    jobs.push_back(arguments_of(options, challenge, driver, job));
+  }
+  const std::vector<JobEnd> ends = run_jobs(jobs, reports.line);
+  for (std::size_t job = 0; job < ends.size(); ++job) {
+    const auto& [status, output] = ends[job];
+    const std::string who =
+        cat("the judge of device ", device_of(options, challenge, static_cast<int>(job)));
+    if (status.signal != 0) say(cat(who, " was ", describe(status), "; judge again"));
+    if (output.empty() || status.signal != 0) continue;
+    const Json json = parse_json(output, who, Fault::bug);
+    JudgedSummary its = judged_table().read(JsonCursor(json, who, Fault::bug));
+    std::move(its.judged.begin(), its.judged.end(), std::back_inserter(done.judged));
+  }
+  print(done, options, true);
+  const int status = combined(ends);
+  return status == exit_done && !done.refused.empty() ? exit_not_accepted : status;
+}
+
+int judge_command(const JudgeOptions& options) {
+  const auto [challenge, driver] = choose(options, options.from);
+  if (options.jobs > 1) return judge_with_jobs(options, challenge, driver);
+  std::optional<Sandbox> sandbox;
+  if (!options.unsafe) {
+    sandbox.emplace(Sandbox::Wanted{
+        driver, options.device, {options.results, options.from, cache_directory()}});
+  }
+  QueueOptions queue = queue_options(options, driver);
   queue.sandbox = sandbox ? &*sandbox : nullptr;
   ProgressLine progress;
   QueueReports reports;
@@ -76,26 +180,11 @@ int judge_command(const JudgeOptions& options) {
   const auto done = judge_queue(driver, challenge, queue, reports);
   progress.wipe();
   if (!done) {
-    std::cerr << "kjudge: " << options.results
-              << ": another kjudge judges into it with this device; try again later\n";
+    say(options.results + ": another kjudge judges into it with this device; try again later");
     return exit_try_later;
   }
-  if (done->elsewhere > 0) {
-    std::cerr << "kjudge: " << done->elsewhere << " submissions are with other judges\n";
-  }
-
-  if (options.json) {
-    std::cout << print_json(judged_json(*done));
-  } else if (done->judged.empty() && done->elsewhere == 0) {
-    std::cerr << "kjudge: " << options.results << ": nothing was waiting\n";
-  } else if (!done->judged.empty()) {
-    std::vector<std::vector<std::string>> rows = {{"submission", "run", "verdict"}};
-    for (const JudgedSubmission& judged : done->judged) {
-      rows.push_back({std::to_string(judged.identity.number), printable(judged.identity.run),
-                      std::string(name(judged.evaluation.verdict))});
-    }
-    std::cout << aligned(rows);
-  }
+  if (done->elsewhere > 0) say(cat(done->elsewhere, " submissions are with other judges"));
+  print(summary_of(*done), options, done->elsewhere == 0);
   if (done->judge_errors > 0) return exit_judge_error;
   return done->refused.empty() ? exit_done : exit_not_accepted;
 }
@@ -132,6 +221,12 @@ void add_judge(CLI::App& app, int& status) {
                    "those of so many days")
       ->type_name("all|best|DAYS")
       ->envname("KJUDGE_KEEP_BUNDLES");
+  command
+      ->add_option("--jobs", options->jobs,
+                   "Judges at the same time, each with a device of its own, or as many as the "
+                   "challenge wants, from --device on")
+      ->type_name("NUMBER")
+      ->check(integer_in(1, 64));
   command->add_flag("--unsafe", options->unsafe,
                     "Run submissions without a sandbox: as you, with your files and your network");
   command->add_flag("--retry", options->retry,

@@ -52,7 +52,7 @@ std::vector<JsonFormat> json_formats() {
                                      store_json_format(),
                                      capture_status_json_format(),
                                      profile_json_format(),
-                                     judged_json_format(),
+                                     json_format(judged_table()),
                                      json_format(measured_device_table()),
                                      standings_json_format(),
                                      history_json_format(),

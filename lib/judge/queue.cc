@@ -62,9 +62,15 @@ class Queue {
               kMethod};
   }
 
+  std::vector<RefusedHandIn> fill() {
+    begin();
+    take_in_new();
+    index_.save();
+    return std::move(done_.refused);
+  }
+
   JudgedQueue run() {
-    look();  // before any is added: a wrong challenge is refused with nothing written
-    keep_challenge(results_, challenge_);
+    begin();
     for (;;) {
       remove_left();
       take_in_new();
@@ -80,6 +86,11 @@ class Queue {
   }
 
  private:
+  void begin() {
+    look();  // before any is added: a wrong challenge is refused with nothing written
+    keep_challenge(results_, challenge_);
+  }
+
   void say(const std::string& text) {
     if (said_.insert(text).second) reports_.line(text);
   }
@@ -338,6 +349,12 @@ std::optional<JudgedQueue> judge_queue(const Driver& driver, const Challenge& ch
       lock_queue(options.results, identify(driver, options.replay.device), options.replay.device);
   if (!lock) return std::nullopt;
   return Queue(driver, challenge, options, results, reports).run();
+}
+
+std::vector<RefusedHandIn> fill_queue(const Driver& driver, const Challenge& challenge,
+                                      const QueueOptions& options, const QueueReports& reports) {
+  auto results = ResultsDirectory::make(options.results);
+  return Queue(driver, challenge, options, results, reports).fill();
 }
 
 }  // namespace kjudge

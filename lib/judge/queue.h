@@ -65,4 +65,8 @@ struct QueueReports {
 std::optional<JudgedQueue> judge_queue(const Driver& driver, const Challenge& challenge,
                                        const QueueOptions& options, const QueueReports& reports);
 
+// Only its beginning: puts what is in `from` into the queue.
+std::vector<RefusedHandIn> fill_queue(const Driver& driver, const Challenge& challenge,
+                                      const QueueOptions& options, const QueueReports& reports);
+
 }  // namespace kjudge
