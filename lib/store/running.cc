@@ -57,6 +57,33 @@ const FieldTable<RunningEvaluation>& running_table() {
   return table;
 }
 
+std::string_view name(RunningEvaluation::Step step) {
+  switch (step) {
+    case RunningEvaluation::Step::queued:
+      return "queued";
+    case RunningEvaluation::Step::building:
+      return "building";
+    case RunningEvaluation::Step::capturing:
+      return "capturing";
+    case RunningEvaluation::Step::replaying:
+      return "replaying";
+  }
+  return "";
+}
+
+std::string text_of(const RunningEvaluation& running) {
+  using Step = RunningEvaluation::Step;
+  std::string text(name(running.step));
+  if (running.step == Step::queued && running.ahead) {
+    text += *running.ahead == 0 ? ", next to be judged" : cat(", ", *running.ahead, " before it");
+  }
+  if (running.step == Step::replaying) {
+    text += cat(running.doing.empty() ? "" : ", ", running.doing, ", shape ", running.shape_number,
+                " of ", running.shapes, ": ", running.shape);
+  }
+  return text;
+}
+
 void write_running(const fs::path& claim, const RunningEvaluation& running) {
   replace_file(file_of(claim), print_json(Json{running_table().write(running)}));
 }

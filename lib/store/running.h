@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "json.h"
 
@@ -21,6 +22,9 @@ struct RunningEvaluation {
   double done = 0;                   // 0 .. 1 of the replays
   std::string updated;               // UTC, RFC 3339; empty: not known
 };
+std::string_view name(RunningEvaluation::Step step);
+// For people: "queued, 2 before it", "replaying, round 2 of 6, shape 1 of 3: 64x48".
+std::string text_of(const RunningEvaluation& running);
 // running.json.
 const FieldTable<RunningEvaluation>& running_table();
 

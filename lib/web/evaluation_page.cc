@@ -365,20 +365,6 @@ Html related(const EvaluationPage& page, const std::string& address) {
   return facts(std::move(pairs));
 }
 
-const char* step_word(RunningEvaluation::Step step) {
-  switch (step) {
-    case RunningEvaluation::Step::queued:
-      return "queued";
-    case RunningEvaluation::Step::building:
-      return "building";
-    case RunningEvaluation::Step::capturing:
-      return "capturing";
-    case RunningEvaluation::Step::replaying:
-      return "replaying";
-  }
-  return "";
-}
-
 std::vector<Crumb> crumbs_of(const std::string& run) { return {{run, run_address(run)}}; }
 
 }  // namespace
@@ -447,17 +433,10 @@ std::string running_page(const SubmissionSummary& submission) {
   Html steps("ol", {{"class", "steps"}});
   for (const Step step : {Step::queued, Step::building, Step::capturing, Step::replaying}) {
     Attributes attributes;
-    std::string text = step_word(step);
+    std::string text(name(step));
     if (step == running.step) {
       attributes = {{"aria-current", "step"}};
-      if (step == Step::queued && running.ahead) {
-        text +=
-            *running.ahead == 0 ? ", next to be judged" : cat(", ", *running.ahead, " before it");
-      }
-      if (step == Step::replaying) {
-        text += cat(running.doing.empty() ? "" : ", ", running.doing, ", shape ",
-                    running.shape_number, " of ", running.shapes, ": ", running.shape);
-      }
+      text = text_of(running);
     } else if (step < running.step) {
       attributes = {{"class", "done"}};
     }
@@ -465,7 +444,7 @@ std::string running_page(const SubmissionSummary& submission) {
   }
   std::vector<Html> contents;
   contents.push_back(element("p", {{"class", "headline"}, {"role", "status"}},
-                             element("span", {{"class", "badge odd"}}, step_word(running.step))));
+                             element("span", {{"class", "badge odd"}}, name(running.step))));
   contents.push_back(std::move(steps));
   if (running.step == Step::replaying) {
     contents.push_back(element("progress", {{"max", 100},

@@ -55,6 +55,8 @@ class JudgePages(_kjudge.Case):
         self.assertEqual(self.current(self.page("2")), "queued, next to be judged")  # nobody else waits
         self.go("ada.built")
         self.wait_for(lambda: self.current(self.page("1")) == "capturing", "capturing")
+        out, _ = self.run_kjudge("status", "1", "--results", "results", "--json", status=75)
+        self.assertEqual([json.loads(out).get(name) for name in ("state", "step")], ["judging", "capturing"])
         self.go("ada.prepared")
         steps = set()
         deadline = time.monotonic() + 60

@@ -127,6 +127,8 @@ Json submission_answer(const ContestView& view, const StoredSubmission& submissi
     const auto position = view.positions.find(identity.number);
     const bool known = !judging && position != view.positions.end();
     if (known) answer.push_back({"position", whole(position->second)});
+    const auto running = judging ? read_running(submission.folder) : std::nullopt;
+    if (running) answer.push_back({"step", text(text_of(*running))});
     answer.push_back({"poll_s", whole(known && position->second > 5 ? 5 : 1)});
     return Json{std::move(answer)};
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "web/server/contest_client.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -427,6 +429,10 @@ Json wait_until_done(ContestClient& client, Json submission, const ContestClient
     const auto* position = member_as<std::int64_t>(submission, "position");
     if (now == "waiting" && position != nullptr) {
       now += cat(", position ", *position, " in the queue");
+    }
+    const auto* step = member_as<std::string>(submission, "step");
+    if (now == "judging" && step != nullptr && ::isatty(STDERR_FILENO) == 1) {
+      now += cat(": ", printable(*step));
     }
     if (now != told) say(cat("submission ", number_of(submission), ": ", now));
     told = now;
