@@ -92,6 +92,7 @@ class SeveralJudges(_kjudge.Case):
         self.assert_nothing_unfinished()
 
     def test_killed_at_random(self):
+        self.arguments += ["--pages", "site"]
         kills = int(os.environ.get("KJUDGE_TEST_KILLS", "25"))
         seed = random.randrange(1 << 32)
         print("seed", seed, file=sys.stderr)
@@ -119,6 +120,12 @@ class SeveralJudges(_kjudge.Case):
         self.finish(self.start_elsewhere())
         self.assertEqual(self.evaluations(), {run: ["accepted"] for run in runs})
         self.assert_nothing_unfinished()
+        # Nor does a page say for ever that something waits or runs.
+        for number in self.numbers("submissions"):
+            with open(self.path("site", "evaluation", "%d.html" % number)) as file:
+                page = file.read()
+            self.assertTrue("accepted" in page and "data-refresh" not in page, number)
+        self.assertEqual(os.listdir(self.path("site", ".kjudge-running")), [])
         self.assertGreater(judged_at_kill, kills // 4)
         print("%d kills of judges at work, %d submissions" % (judged_at_kill, len(runs)), file=sys.stderr)
 
