@@ -148,3 +148,20 @@ TEST_CASE("pages that cannot be written are told once and stop nothing") {
   CHECK(contest.said[0].starts_with("pages: "));
   CHECK(contest.said[0].find("; judging goes on") != std::string::npos);
 }
+
+TEST_CASE("where there are too many evaluations to read, an evaluation has its own page") {
+  Contest contest;
+  for (const int number : {1, 2, 3}) contest.judge(number);
+  Publisher publisher(contest.results, contest.output, {}, contest.line(), 2);
+  CHECK_FALSE(has_site(contest.output));
+  publisher.running(contest.results.submission(4), {});
+  contest.judge(4);
+  publisher.judged(4);
+  CHECK(contest.page_says("4", "accepted"));
+  CHECK_FALSE(contest.page_says("4", "data-refresh"));
+  CHECK(fs::exists(contest.output / "kjudge.css"));
+  CHECK_FALSE(fs::exists(contest.output / "index.html"));
+  CHECK(contest.page("1").empty());
+  CHECK_FALSE(contest.marked(4));
+  CHECK(contest.said.empty());
+}

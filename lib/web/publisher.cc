@@ -17,6 +17,11 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostWaiting = 200;  // that get a page, and get it again at each turn
 
+bool is_own(const std::string& address) {
+  return address.starts_with("evaluation/") || address.starts_with("profile/") ||
+         address.starts_with("kjudge.");  // what every page refers to
+}
+
 }  // namespace
 
 template <class Body>
@@ -33,15 +38,18 @@ void Publisher::attempt(const Body& body) {
 }
 
 Publisher::Publisher(const ResultsDirectory& results, fs::path output,
-                     std::vector<Challenge> challenges, ReportLine report)
+                     std::vector<Challenge> challenges, ReportLine report, std::size_t most_unread)
     : results_(results),
       output_(std::move(output)),
       marks_(output_ / ".kjudge-running"),
       challenges_(std::move(challenges)),
-      report_(std::move(report)) {
+      report_(std::move(report)),
+      most_unread_(most_unread) {
   attempt([&] {
     fs::create_directories(marks_);
-    if (!has_site(output_)) write_site(reader().read(), output_, report_);
+    if (!has_site(output_) && reader().unread() <= most_unread_) {
+      write_site(reader().read(), output_, report_);
+    }
   });
 }
 
@@ -108,9 +116,11 @@ void Publisher::put_running(const StoredSubmission& submission, const RunningEva
 }
 
 void Publisher::put_judged(int submission) {
-  const Site site = reader().read();
+  const bool alone = reader().unread() > most_unread_;
+  const Site site = alone ? reader().read_only(submission) : reader().read();
   const SitePages pages(site, report_);
   pages.each_about(submission, [&](const std::string& address) {
+    if (alone && !is_own(address)) return;
     if (const auto page = pages.render(address)) put_page(output_, address, *page);
   });
   const auto next = results_.submission(submission);

@@ -21,9 +21,10 @@ namespace kjudge {
 // may publish into the same folder.
 class Publisher {
  public:
-  // Writes all pages where write_site() never did.
+  // Writes all pages where write_site() never did. More evaluations than `most_unread`, which each
+  // judge has to read anew, are not read: 2000 take some seconds.
   Publisher(const ResultsDirectory& results, std::filesystem::path output,
-            std::vector<Challenge> challenges, ReportLine report);
+            std::vector<Challenge> challenges, ReportLine report, std::size_t most_unread = 2000);
   // What was begun and not judged waits again.
   ~Publisher();
   Publisher(const Publisher&) = delete;
@@ -33,6 +34,7 @@ class Publisher {
   // gets pages.
   void waiting(const std::vector<Waiting>& waiting);
   void running(const StoredSubmission& submission, const RunningEvaluation& running);
+  // Where there are too many evaluations to read, only its own page, without links to others.
   void judged(int submission);
 
  private:
@@ -47,6 +49,7 @@ class Publisher {
   const std::filesystem::path output_, marks_;
   const std::vector<Challenge> challenges_;
   const ReportLine report_;
+  const std::size_t most_unread_;
   std::optional<SiteReader> reader_;  // from when it is needed
   bool told_ = false;
   std::map<int, int> places_;  // as their pages have them

@@ -188,6 +188,39 @@ std::vector<std::vector<int>> SiteReader::record_numbers() const {
 
 bool SiteReader::look() { return index_.refresh() != seen_ || record_numbers() != records_; }
 
+Records<Invalidation> SiteReader::invalidations() const {
+  return standing(read_records(results_, kInvalidationRecord, invalidation_table(), report_));
+}
+
+SubmissionSummary SiteReader::summary_of(const IndexedSubmission& indexed,
+                                         const Records<Invalidation>& invalidations) {
+  SubmissionSummary submission;
+  StoredSubmission& stored = submission.stored;
+  stored.identity = indexed.identity;
+  stored.identity.challenge = indexed.challenge;
+  stored.folder = results_.path() / "submissions" / std::to_string(indexed.number);
+  // The index has those that can be read.
+  stored.evaluations = numbered(stored.folder / "evaluations");
+  submission.notes = read_submission_notes(stored.folder / "files");
+  submission.published = is_published(challenges_, stored.identity, submission.notes);
+  for (const IndexedEvaluation& evaluation : indexed.evaluations) {
+    if (const auto* summary = summary_of(stored, evaluation)) {
+      submission.evaluations.push_back(*summary);
+      submission.evaluations.back().invalid =
+          invalid_reasons(invalidations, selectable(stored.identity, summary->facts));
+    }
+  }
+  // As the queue has it: what kjudge failed at is judged again.
+  const bool failed = !submission.evaluations.empty() &&
+                      submission.evaluations.back().number == stored.evaluations.back() &&
+                      submission.evaluations.back().facts.verdict == Verdict::judge_error;
+  if (stored.evaluations.empty() || failed) submission.running.emplace();
+  if (indexed.claimed > 0) {
+    if (const auto running = read_running(stored.folder)) submission.running = running;
+  }
+  return submission;
+}
+
 Site SiteReader::read() {
   seen_ = index_.refresh();
   records_ = record_numbers();
@@ -195,36 +228,29 @@ Site SiteReader::read() {
   site.challenges = challenges_;
   site.bars = standing(read_records(results_, kBarRecord, bar_table(), report_));
   site.play_offs = read_play_offs(results_, report_);
-  const auto invalidations =
-      standing(read_records(results_, kInvalidationRecord, invalidation_table(), report_));
+  const auto invalid = invalidations();
   for (const IndexedSubmission& indexed : seen_) {
-    SubmissionSummary& submission = site.submissions.emplace_back();
-    StoredSubmission& stored = submission.stored;
-    stored.identity = indexed.identity;
-    stored.identity.challenge = indexed.challenge;
-    stored.folder = results_.path() / "submissions" / std::to_string(indexed.number);
-    // The index has those that can be read.
-    stored.evaluations = numbered(stored.folder / "evaluations");
-    submission.notes = read_submission_notes(stored.folder / "files");
-    submission.published = is_published(challenges_, stored.identity, submission.notes);
-    for (const IndexedEvaluation& evaluation : indexed.evaluations) {
-      if (const auto* summary = summary_of(stored, evaluation)) {
-        submission.evaluations.push_back(*summary);
-        submission.evaluations.back().invalid =
-            invalid_reasons(invalidations, selectable(stored.identity, summary->facts));
-      }
-    }
-    // As the queue has it: what kjudge failed at is judged again.
-    const bool failed = !submission.evaluations.empty() &&
-                        submission.evaluations.back().number == stored.evaluations.back() &&
-                        submission.evaluations.back().facts.verdict == Verdict::judge_error;
-    if (stored.evaluations.empty() || failed) submission.running.emplace();
-    if (indexed.claimed > 0) {
-      if (const auto running = read_running(stored.folder)) submission.running = running;
-    }
+    site.submissions.push_back(summary_of(indexed, invalid));
   }
   find_places(site);
   return site;
+}
+
+Site SiteReader::read_only(int submission) {
+  Site site;
+  site.challenges = challenges_;
+  for (const IndexedSubmission& indexed : index_.refresh()) {
+    if (indexed.number == submission) {
+      site.submissions.push_back(summary_of(indexed, invalidations()));
+    }
+  }
+  return site;
+}
+
+std::size_t SiteReader::unread() {
+  std::size_t count = 0;
+  for (const IndexedSubmission& indexed : index_.refresh()) count += indexed.evaluations.size();
+  return count - std::min(count, known_.size());
 }
 
 void SiteReader::find_places(Site& site) const {

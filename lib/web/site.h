@@ -65,6 +65,10 @@ class SiteReader {
   // Whether read() would find anything that it did not the last time, but for profiles.
   bool look();
   Site read();
+  // The same of one submission alone, without what others have to do with it.
+  Site read_only(int submission);
+  // How many evaluations read() would read for the first time.
+  std::size_t unread();
   // What the last read() was made from.
   const std::vector<IndexedSubmission>& indexed() const { return seen_; }
 
@@ -75,6 +79,9 @@ class SiteReader {
   };
   const EvaluationSummary* summary_of(const StoredSubmission& submission,
                                       const IndexedEvaluation& evaluation);
+  SubmissionSummary summary_of(const IndexedSubmission& indexed,
+                               const Records<Invalidation>& invalidations);
+  Records<Invalidation> invalidations() const;
   std::vector<std::vector<int>> record_numbers() const;  // of each kind
   void find_places(Site& site) const;
 
