@@ -133,6 +133,20 @@ TEST_CASE("what another judge has or judged meanwhile is left to it") {
   CHECK(contest.page_says("3", "queued, 2 before it"));
 }
 
+TEST_CASE("a judge that was taken over from leaves the page to the other") {
+  Contest contest;
+  {
+    Publisher publisher(contest.results, contest.output, {}, contest.line());
+    publisher.running(contest.results.submission(1),
+                      {RunningEvaluation::Step::capturing, {}, "", "", 0, 0, 0, ""});
+    contest.judge(1);
+    Publisher other(contest.results, contest.output, {}, contest.line());
+    other.judged(1);
+    CHECK(contest.page_says("1", "accepted"));
+  }
+  CHECK(contest.page_says("1", "accepted"));
+}
+
 TEST_CASE("pages that cannot be written are told once and stop nothing") {
   Contest contest;
   write_file_atomically(contest.output, "a file");

@@ -193,10 +193,11 @@ class Queue {
   // That it cannot be told is no reason not to judge.
   void tell(const StoredSubmission& submission, const Claim& claim,
             const RunningEvaluation& running) {
+    if (!claim.held()) return;  // whoever took over tells
     try {
       claim.tell(running);
     } catch (const Error& error) {
-      if (claim.held()) say(error.what());
+      say(error.what());
     }
     if (reports_.running) reports_.running(submission, running);
   }

@@ -54,8 +54,13 @@ Publisher::Publisher(const ResultsDirectory& results, fs::path output,
 }
 
 Publisher::~Publisher() {
-  if (judging_ == 0) return;
-  attempt([&] { put_running(results_.submission(judging_), {.ahead = 0}); });
+  if (!judging_) return;
+  attempt([&] {
+    const StoredSubmission now = results_.submission(judging_->identity.number);
+    // Unless another judge took over.
+    if (is_judged(now.folder) || now.evaluations != judging_->evaluations) return;
+    put_running(now, {.ahead = 0});
+  });
 }
 
 SiteReader& Publisher::reader() {
@@ -87,8 +92,8 @@ void Publisher::waiting(const std::vector<Waiting>& waiting) {
 }
 
 void Publisher::running(const StoredSubmission& submission, const RunningEvaluation& running) {
-  judging_ = submission.identity.number;
-  places_.erase(judging_);
+  judging_ = submission;
+  places_.erase(submission.identity.number);
   attempt([&] {
     RunningEvaluation now = running;
     if (now.step == RunningEvaluation::Step::queued) now.ahead = 0;
@@ -97,7 +102,7 @@ void Publisher::running(const StoredSubmission& submission, const RunningEvaluat
 }
 
 void Publisher::judged(int submission) {
-  judging_ = 0;
+  judging_.reset();
   places_.erase(submission);
   attempt([&] { put_judged(submission); });
 }

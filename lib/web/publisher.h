@@ -53,7 +53,7 @@ class Publisher {
   std::optional<SiteReader> reader_;  // from when it is needed
   bool told_ = false;
   std::map<int, int> places_;  // as their pages have them
-  int judging_ = 0;            // number; 0: none
+  std::optional<StoredSubmission> judging_;
   bool looked_ = false;
 };
 
