@@ -202,13 +202,16 @@ std::string run_name(const fs::path& results, const std::string& name, const std
 }
 
 std::string claim_run(const fs::path& results, const std::string& name, const std::string& owner) {
-  std::string known = run_name(results, name, owner);
-  if (fs::exists(run_file(results, name))) return known;
-  make_folder(results, "runs");
-  const Run mine{name, owner, utc_now()};
-  const bool first = write_file_atomically(
-      run_file(results, name), print_json(Json{run_table().write(mine)}), IfExists::fail);
-  return first ? name : run_name(results, name, owner);
+  run_name(results, name, owner);  // before anything is written
+  const fs::path file = run_file(results, name);
+  if (!fs::exists(file)) {
+    make_folder(results, "runs");
+    const Run mine{name, owner, utc_now()};
+    if (write_file_atomically(file, print_json(Json{run_table().write(mine)}), IfExists::fail)) {
+      return name;
+    }
+  }
+  return run_name(results, name, owner);  // somebody may have been first meanwhile
 }
 
 }  // namespace kjudge
