@@ -23,6 +23,9 @@ std::string readable(const std::string& path, const std::string& named_by) {
   if (fs::is_directory(path, error)) {
     throw Error(Fault::usage, cat(named_by, path, ": a folder, not a configuration file"));
   }
+  if (fs::exists(path, error) && !fs::is_regular_file(path, error) && path != "/dev/null") {
+    throw Error(Fault::usage, cat(named_by, path, ": not a regular file"));
+  }
   if (::access(path.c_str(), R_OK) != 0 && errno != ENOENT && errno != ENOTDIR) {
     throw Error(Fault::usage, cat(named_by, path, ": ", std::strerror(errno)));
   }

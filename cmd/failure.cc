@@ -127,17 +127,17 @@ int report_failure(const CLI::App& app) {
     std::cerr << "kjudge: interrupted\n";
     return 128 + interrupted.signal;
   } catch (const Error& error) {
-    std::cerr << "kjudge: " << name(error.fault()) << ": " << error.what() << "\n";
+    std::cerr << "kjudge: " << name(error.fault()) << ": " << printable(error.what()) << "\n";
     if (error.fault() == Fault::bug) {
       std::cerr << "kjudge: at " << error.where().file_name() << ":" << error.where().line()
                 << "; please report this\n";
     }
     return exit_code(error.fault());
   } catch (const std::filesystem::filesystem_error& error) {
-    std::cerr << "kjudge: host: " << error.what() << "\n";
+    std::cerr << "kjudge: host: " << printable(error.what()) << "\n";
     return exit_io;
   } catch (const std::exception& error) {
-    std::cerr << "kjudge: bug: " << error.what() << "; please report this\n";
+    std::cerr << "kjudge: bug: " << printable(error.what()) << "; please report this\n";
     return exit_judge_error;
   }
 }

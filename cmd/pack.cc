@@ -64,6 +64,15 @@ int pack(const PackOptions& options) {
   if (!output.filename().native().ends_with(".tar.zst")) {
     throw Error(Fault::usage, cat("--output ", output.string(), ": expected a name in .tar.zst"));
   }
+  const auto real = [](const std::filesystem::path& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+  };
+  const auto inside = real(output).lexically_relative(real(challenge.folder));
+  if (!inside.empty() && *inside.begin() != "..") {
+    throw Error(Fault::usage, cat("--output ", output.string(), ": lies in the challenge ",
+                                  challenge.folder.string(),
+                                  ", of which it would become a part; write it elsewhere"));
+  }
   const bool checked = !options.no_check && check_challenge(challenge);
   write_file_atomically(output, package.bytes);
   const std::string digest = sha256_hex(package.bytes);

@@ -64,7 +64,7 @@ FIELDS = {
     "kjudge_version": (LINE % 100, "one line of text, 1 to 100 bytes"),
     "kjudge_commit": (LINE % 100, "one line of text, 1 to 100 bytes"),
     "arch": ("x86_64", '"x86_64"'),
-    "glibc": ("[0-9]+[.][0-9]+", "a version such as 2.36"),
+    "glibc": ("[0-9]{1,4}[.][0-9]{1,4}", "a version such as 2.36"),
 }
 FILE_FIELDS = {"name": (LINE % 255, "one line of text, 1 to 255 bytes"), "sha256": DIGEST}
 MOST_FILES = 100000
@@ -91,9 +91,13 @@ def read_json(path):
     def no_number(text):
         raise ValueError("%s is no number in JSON" % text)
 
+    def integer(text):
+        return int(text[:1000])  # too large in any case; of a longer one Python tells its own settings
+
     try:
         with open(path, encoding="utf-8") as file:
-            return json.load(file, object_pairs_hook=members, parse_constant=no_number)
+            return json.load(file, object_pairs_hook=members, parse_constant=no_number,
+                             parse_int=integer)
     except RecursionError:
         damaged(path, "more levels of lists and objects than any file of a package has")
     except OSError as error:
@@ -238,7 +242,7 @@ def imported(path, on_gpu):
     try:
         with open(path, "rb") as file:
             tree = ast.parse(file.read())
-    except (OSError, SyntaxError, ValueError):
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return set()  # kjudge says what is wrong with it
     names = set()
     for node in ast.walk(tree) if on_gpu else tree.body:

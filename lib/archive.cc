@@ -112,7 +112,7 @@ class Unpacking {
 
  private:
   static bool is_zip(const fs::path& file) {
-    const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     std::array<char, 4> first{};
     if (!fd.valid() || ::pread(fd.get(), first.data(), first.size(), 0) < 0) {
       throw_errno(file.string());
@@ -167,7 +167,8 @@ class Unpacking {
     if (given == nullptr) broken("its name is not UTF-8; rename it");
     if (directory_) {
       const auto named = directory_->find(given);
-      if (named == directory_->end()) broken("damaged (the central directory has no such name)");
+      if (named == directory_->end())
+        broken("damaged (the central directory has no such name, or it has a backslash)");
       directory_->erase(named);
     }
     std::string path = given;

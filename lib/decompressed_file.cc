@@ -32,7 +32,7 @@ Compression compression_of(std::string_view first_bytes) {
 DecompressedFile::DecompressedFile(const std::filesystem::path& path, std::uint64_t most)
     : path_(path),
       left_(most),
-      file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)),
+      file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)),
       block_(kBlockBytes),
       zlib_(nullptr, &end_inflating),
       zstd_(nullptr, &ZSTD_freeDCtx) {

@@ -75,8 +75,13 @@ TempDir::~TempDir() {
 }
 
 std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes) {
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) throw_errno(path.string());
+  // At once, and never from what may have no end: a FIFO, /dev/zero.
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status {};
+  if (!fd.valid() || ::fstat(fd.get(), &status) != 0) throw_errno(path.string());
+  if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+    throw Error(Fault::malformed, cat(path.string(), ": not a regular file"));
+  }
   std::string bytes;
   std::array<char, 1 << 16> block;
   for (;;) {

@@ -478,6 +478,10 @@ Json parse_json(std::string_view text, std::string_view file, Fault fault,
   if (text.starts_with("\xef\xbb\xbf")) {
     throw Error(fault, cat(file, ": begins with a byte order mark; save it as UTF-8 without one"));
   }
+  // nlohmann's parser takes it for the end, whatever follows.
+  if (const auto at = text.find('\0'); at != text.npos) {
+    throw Error(fault, cat(file, ": byte ", at, ": a NUL, which JSON has nowhere"));
+  }
   if (Builder plain(file, fault, limits); PlainScanner(text, plain).scan()) return plain.take();
   Builder builder(file, fault, limits);
   KJ_CHECK(nlohmann::json::sax_parse(text, &builder));

@@ -48,7 +48,7 @@ std::string read_at(const Fd& file, std::uint64_t at, std::uint64_t size) {
 }  // namespace
 
 std::multiset<std::string> read_zip_directory(const std::filesystem::path& path) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.valid()) throw_errno(path.string());
   const std::uint64_t size = std::filesystem::file_size(path);
   const std::uint64_t tail_at = size - std::min<std::uint64_t>(size, kEndBytes + kMostComment);

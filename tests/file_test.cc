@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "error.h"
 #include "sha256.h"
@@ -52,6 +53,15 @@ TEST_CASE("what a killed process left is removed, and nothing else") {
   }
   CHECK_FALSE(fs::exists(left));
   for (const fs::path& path : {young, other / "inner", longer}) CHECK(fs::exists(path));
+}
+
+TEST_CASE("what has no end is not read, nor waited for") {
+  const TempDir folder("kjudge-file-test");
+  const std::string fifo = folder.path() / "fifo";
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(read_file(fifo), doctest::Contains("not a regular file"));
+  CHECK_THROWS_WITH(read_file("/dev/zero"), doctest::Contains("not a regular file"));
+  CHECK(!read_file("/proc/self/stat").empty());
 }
 
 TEST_CASE("the hash of a file is that of its bytes") {

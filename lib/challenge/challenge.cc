@@ -10,6 +10,7 @@
 #include "challenge/generators.h"
 #include "error.h"
 #include "file.h"
+#include "file_names.h"
 #include "sha256.h"
 
 namespace kjudge {
@@ -490,10 +491,12 @@ std::vector<std::string> challenge_files(const fs::path& folder,
                   cat(entry->path().string(), ": not a regular file; copy it into the challenge"));
     }
     if (!entry->is_regular_file()) continue;
-    // sha256sum writes these names in another way.
-    if (name.find_first_of("\n\r\\") != name.npos) {
-      throw Error(Fault::package, cat((folder / name).string(),
-                                      ": a line break or backslash in a file's name; rename it"));
+    // The manifest could not tell the name, or sha256sum writes it in another way.
+    if (!printable_name(name) || name.find('\\') != name.npos) {
+      throw Error(Fault::package,
+                  cat(folder.string(), ": ", print_flat_json(Json{name}),
+                      " is a file's name that is not one line of UTF-8 without backslashes; rename "
+                      "it"));
     }
     names.push_back(name);
   }

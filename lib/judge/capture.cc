@@ -97,8 +97,25 @@ void Place::check_disk() const {
   }
 }
 
+// The dynamic linker takes a space or colon for the end of the name, and "$" for a word of its own:
+// where the path has one, a link to it in `folder`.
+fs::path preloadable(const fs::path& library, const fs::path& folder) {
+  constexpr std::string_view kSpecial = " :$";
+  if (library.native().find_first_of(kSpecial) == std::string::npos) return library;
+  const fs::path link = folder / "recorder.so";
+  if (link.native().find_first_of(kSpecial) != std::string::npos) {
+    throw Error(Fault::usage,
+                cat("kjudge lies in ", library.parent_path().string(), " and TMPDIR is ",
+                    folder.parent_path().string(),
+                    ": one of them must be a path without spaces, colons and dollar signs, for "
+                    "the dynamic linker takes no other; set TMPDIR"));
+  }
+  fs::create_symlink(library, link);
+  return link;
+}
+
 void run_build(const Driver& driver, const Challenge& challenge, const fs::path& folder,
-               const Place& place, CaptureOutcome& outcome) {
+               const fs::path& entry, const Place& place, CaptureOutcome& outcome) {
   const fs::path script = folder / "build.sh";
   if (!fs::exists(script)) return;
   ChildOptions child;
@@ -120,6 +137,11 @@ void run_build(const Driver& driver, const Challenge& challenge, const fs::path&
   if (!built.status->ok()) {
     throw CaptureFailure{Verdict::build_error, cat("build.sh failed: ", describe(*built.status),
                                                    "; its output is in the log")};
+  }
+  if (!fs::is_regular_file(fs::symlink_status(entry))) {
+    throw CaptureFailure{Verdict::build_error,
+                         cat("build.sh ended with status 0 and left no regular file ",
+                             entry.filename().string(), "; leave it where it was")};
   }
 }
 
@@ -241,7 +263,7 @@ void run_capture(const Driver& driver, const Challenge& challenge, const Capture
                      files.request.string()};
   child.directory = files.submission.parent_path();
   child.environment = child_environment(driver, files.request.parent_path() / "tmp");
-  child.environment["LD_PRELOAD"] = recorder.string();
+  child.environment["LD_PRELOAD"] = preloadable(recorder, files.request.parent_path()).string();
   child.environment["KJUDGE_RECORDER"] = recorder.string();
   child.environment["KJUDGE_HOST_PROCESS"] = cat("capture-", name(options.role));
   if (driver.kind == DriverKind::cuda) {
@@ -316,7 +338,7 @@ CaptureOutcome capture(const Driver& driver, const Challenge& challenge,
       if (options.progress && fs::exists(folder / "build.sh")) {
         options.progress({kBuildingStep, "", 0});
       }
-      run_build(driver, challenge, folder, place, outcome);
+      run_build(driver, challenge, folder, files.submission, place, outcome);
     } else {
       copy_challenge(challenge, folder);
       outcome.sha256 = challenge.sha256;

@@ -221,14 +221,16 @@ std::string evaluation_table(const Evaluation& evaluation) {
 std::string evaluation_page(const Evaluation& evaluation) {
   std::string text = aligned(
       {{"submission", printable(evaluation.submission)},
-       {"challenge", cat(evaluation.challenge, " version ", evaluation.challenge_version)},
+       {"challenge",
+        cat(printable(evaluation.challenge), " version ", evaluation.challenge_version)},
        {"device", printable(evaluation.device)},
-       {"driver", cat(evaluation.driver, ", ", evaluation.arch, ", trust: ", evaluation.trust)},
+       {"driver",
+        printable(cat(evaluation.driver, ", ", evaluation.arch, ", trust: ", evaluation.trust))},
        {"node", printable(evaluation.node)},
-       {"started", evaluation.started},
-       {"method", cat(evaluation.method, ", kjudge ", evaluation.kjudge_version)},
-       {"evaluation", evaluation.id},
-       {"files", evaluation.submission_sha256},
+       {"started", printable(evaluation.started)},
+       {"method", cat(evaluation.method, ", kjudge ", printable(evaluation.kjudge_version))},
+       {"evaluation", printable(evaluation.id)},
+       {"files", printable(evaluation.submission_sha256)},
        {"sandbox", evaluation.sandbox.empty() ? "not told" : printable(evaluation.sandbox)}});
   text += cat("\n", evaluation_table(evaluation));
   for (const ShapeFacts& shape : evaluation.shapes) {

@@ -35,7 +35,7 @@ void share_file(const fs::path& results, const fs::path& file, const std::string
   if (::stat(file.c_str(), &ours) != 0) throw_errno(file.string());
   // A blob that is damaged is for fsck to tell, and gets no more files.
   if (::stat(blob.c_str(), &there) != 0 || there.st_size != ours.st_size) return;
-  const Fd fd(::open(blob.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd fd(::open(blob.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid() || sha256_of_file(fd.get(), blob.string()) != sha256) return;
   const fs::path second = file.string() + ".tmp.blob";
   if (::link(blob.c_str(), second.c_str()) != 0) {
@@ -56,14 +56,14 @@ void share_files(const fs::path& results, const fs::path& folder) {
   for (const auto& item : fs::recursive_directory_iterator(folder)) {
     const bool program = (item.status().permissions() & fs::perms::owner_exec) != fs::perms::none;
     if (!item.is_regular_file() || program) continue;
-    const Fd fd(::open(item.path().c_str(), O_RDONLY | O_CLOEXEC));
+    const Fd fd(::open(item.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!fd.valid()) throw_errno(item.path().string());
     share_file(results, item.path(), sha256_of_file(fd.get(), item.path().string()));
   }
 }
 
 void remove_shared(const fs::path& results, const fs::path& file) {
-  const Fd fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  const Fd fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) throw_errno(file.string());
   const fs::path blob = blob_of(results, sha256_of_file(fd.get(), file.string()));
   struct stat status {};

@@ -213,7 +213,7 @@ class Checker {
       return;
     }
     try {
-      const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+      const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
       if (!fd.valid()) throw_errno(path.string());
       // Results that have no hash of it are older; a recording has hashes of its own.
       if (!evaluation.bundle_sha256) BundleReader(fd.get(), path.string());
@@ -288,7 +288,7 @@ class Checker {
       const fs::path& path = at->path();
       if (!at->is_regular_file()) continue;
       tick();
-      const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+      const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
       if (!fd.valid()) throw_errno(path.string());
       const std::string sha256 = path.parent_path().filename().string() + path.filename().string();
       if (sha256_of_file(fd.get(), path.string()) != sha256) {

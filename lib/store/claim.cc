@@ -63,7 +63,7 @@ double seconds_of(const struct timespec& time) {
 // By the clock that gives the file its time of modification.
 double seconds_since_modified(const fs::path& path) {
   // Opened, not only looked at: NFS asks the server then.
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.valid()) throw_errno(path.string());
   std::string name = (path.parent_path() / ".now.XXXXXX").string();
   const Fd now(::mkostemp(name.data(), O_CLOEXEC));

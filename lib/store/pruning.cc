@@ -143,7 +143,7 @@ PrunedCounts prune_bundles(const ResultsDirectory& results, const KeepBundles& k
       const auto bytes = fs::file_size(bundle, error);
       if (error || is_judged(folder)) continue;
       try {
-        const Fd file(::open(bundle.c_str(), O_RDONLY | O_CLOEXEC));
+        const Fd file(::open(bundle.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
         if (!file.valid()) throw_errno(bundle.string());
         const std::string sha256 = sha256_of_file(file.get(), bundle.string());
         // The mark is first: there is never neither.

@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 
 import _kjudge
 
@@ -49,6 +50,13 @@ class Limits(_kjudge.Case):
     def test_build_s(self):
         self.over("timeout", ("build.sh", "1.5 s", "build less"), _kjudge.RIGHT, {"build_s": 1.5},
                   {"build.sh": "sleep 60\n"})
+
+    def test_build_sh_leaves_no_submission(self):
+        for script in ("rm submission.py; mkfifo submission.py", "rm submission.py",
+                       "mv submission.py x; ln -s x submission.py"):
+            self.over("build_error", ("build.sh ended with status 0 and left no regular file submission.py",),
+                      _kjudge.RIGHT, {}, {"build.sh": script + "\n"})
+            shutil.rmtree(self.path("challenge"))
 
     def test_prepare_s_of_import(self):
         self.over("timeout", ("submission.py did not end within 1.5 s", "endless loop"),

@@ -114,7 +114,12 @@ class Pack(_kjudge.Case):
         package = self.unpack(archive)
         out, _ = self.harness(package, "submission.py", "--pairs", "1")
         self.assertIn("verdict: accepted", out)
-        shutil.move(package, self.path("moved"))
+        # Where the dynamic linker would split the recorder's path.
+        spaced = self.path("a b:c")
+        shutil.move(package, spaced)
+        out, _ = self.harness(spaced, "submission.py", "--pairs", "1")
+        self.assertIn("verdict: accepted", out)
+        shutil.move(spaced, self.path("moved"))
         # Every library but the C library's own is the package's.
         traced = subprocess.run([self.path("moved", "bin", "kjudge")], check=True, capture_output=True,
                                 text=True, env={"LD_TRACE_LOADED_OBJECTS": "1"}).stdout
@@ -130,6 +135,12 @@ class Pack(_kjudge.Case):
 
     def small_challenge_again(self):
         return self.path("challenge")
+
+    def test_a_submission_that_is_too_deep_for_pythons_parser(self):
+        package = self.unpack(self.pack(self.small_challenge())[0])
+        self.write(os.path.join(package, "deep.py"), "-" * 200000 + "1\n")
+        out, _ = self.harness(package, "deep.py", "--pairs", "1", status=1)
+        self.assertIn("verdict: ", out)  # of a MemoryError or a RecursionError
 
     def test_server_is_stored(self):
         challenge = self.small_challenge()
@@ -159,6 +170,21 @@ class Pack(_kjudge.Case):
             _, err = self.pack(challenge, "--binary", binary, output=self.path("x.tar.zst"), status=2)
             self.assertIn(why, err)
             self.assertFalse(os.path.exists(self.path("x.tar.zst")))
+
+    def test_an_output_that_would_become_a_part_of_the_challenge(self):
+        challenge = self.small_challenge()
+        for cwd, output in ((challenge, ()), (self.folder, ("-o", "challenge/a/../b.tar.zst"))):
+            _, err = self.run_kjudge("pack", challenge, "--no-check", *output, cwd=cwd, status=2)
+            self.assertIn("lies in the challenge", err)
+
+    def test_names_that_no_manifest_can_tell(self):
+        challenge = self.small_challenge()
+        for name in (b"\xff", b"a\nb", b"a\\b"):
+            path = os.path.join(os.fsencode(challenge), name)
+            open(path, "w").close()
+            _, err = self.pack(challenge, "--no-check", status=3)
+            self.assertIn("is a file's name that is not one line of UTF-8 without backslashes", err)
+            os.remove(path)
 
     def test_hidden_files_that_are_not_there(self):
         _, err = self.pack(self.small_challenge(hidden=["solutoin.py"]), status=3)
