@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "error.h"
 
-#include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 
 namespace kjudge {
@@ -44,13 +42,6 @@ std::string hex(std::uint64_t value) {
     value >>= 4;
   } while (value != 0);
   return "0x" + text;
-}
-
-std::string decimal(double value) {
-  std::array<char, 400> digits;  // of the largest there is
-  const auto end =
-      std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed);
-  return {digits.data(), end.ptr};
 }
 
 void throw_errno(std::string_view what, std::source_location where) {

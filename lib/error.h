@@ -61,9 +61,6 @@ std::string cat(const Parts&... parts) {
 // "0x2f00", for addresses in messages.
 std::string hex(std::uint64_t value);
 
-// "0.5", "300": a number as its author wrote it.
-std::string decimal(double value);
-
 // "errno text" for a failed system call: Error(Fault::host, "`what`: No such file or directory").
 [[noreturn]] void throw_errno(std::string_view what,
                               std::source_location where = std::source_location::current());

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "judge/agreement.h"
+#include "decimal.h"
 #include "judge/capture_protocol.h"
 #include "judge/interrupt.h"
 #include "judge/made_up_inputs.h"

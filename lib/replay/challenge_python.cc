@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "challenge/shape_request.h"
+#include "decimal.h"
 #include "json.h"
 
 namespace kjudge {

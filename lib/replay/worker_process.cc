@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replay/worker_process.h"
+#include "decimal.h"
 
 #include <signal.h>
 
