@@ -88,6 +88,11 @@ DONE = {"state": "done", "evaluations": [ACCEPTED]}
 
 
 class Submit(_kjudge.Case):
+    # What kjudge's own client, which takes these tests over, says in words of its own.
+    A_LINK = "secrets: a link"
+    GOES_ON = "submit.py --status 42 --wait"
+    BAD_PATIENCE = "argument --patience: "
+
     def contest(self, *states, port=0):
         contest = Contest(states, port)
         self.addCleanup(contest.stop)
@@ -166,7 +171,7 @@ class Submit(_kjudge.Case):
         os.mkdir(self.path("empty"))
         self.write("linked/submission.py", "1")
         os.symlink("/etc/passwd", self.path("linked", "secrets"))
-        for folder, why in (("empty", "no submission.py or submission.cu"), ("linked", "secrets: a link")):
+        for folder, why in (("empty", "no submission.py or submission.cu"), ("linked", self.A_LINK)):
             _, err = self.submit(folder, "--run", "r", "--challenge", "c", server="http://127.0.0.1:9",
                                  status=2)
             self.assertIn(why, err)
@@ -266,7 +271,7 @@ class Submit(_kjudge.Case):
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130, err)
-        self.assertIn("the submission goes on: submit.py --status 42 --wait", err)
+        self.assertIn("the submission goes on: " + self.GOES_ON, err)
         self.assertEqual({r[0] for r in contest.requests[1:]}, {"GET"})
 
     def test_usage(self):
@@ -338,7 +343,7 @@ class Submit(_kjudge.Case):
         for patience in ("inf", "nan", "-1", "-inf", "soon"):
             _, err = self.submit("--status", "1", "--patience=" + patience, server="http://127.0.0.1:9",
                                  status=2)
-            self.assertIn("argument --patience: ", err)
+            self.assertIn(self.BAD_PATIENCE, err)
 
     def test_a_file_that_is_not_there(self):
         contest = self.contest(DONE)
