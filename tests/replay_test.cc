@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <functional>
 #include <thread>
 
 #include "replay/contest.h"
@@ -15,14 +14,6 @@
 using namespace kjudge;
 
 namespace {
-
-// KJUDGE_TEST_DRIVER: only this one.
-void on_each_driver(const std::function<void(DriverKind)>& test) {
-  const char* only = std::getenv("KJUDGE_TEST_DRIVER");
-  const auto wanted = [&](DriverKind kind) { return only == nullptr || name(kind) == only; };
-  if (wanted(DriverKind::host)) test(DriverKind::host);
-  if (wanted(DriverKind::cuda) && cuda_available()) test(DriverKind::cuda);
-}
 
 std::string summary(const Evaluation& evaluation) {
   return cat(name(evaluation.verdict), ": ", evaluation.message);

@@ -41,7 +41,6 @@ NodeKernel resolve_kernel(const Watched& watched, const CUDA_KERNEL_NODE_PARAMS_
   if (found.kernel != nullptr) {
     FunctionSettings of_kernel = modules.settings(found.kernel);
     found.settings.attributes.merge(of_kernel.attributes);
-    found.settings.launch_attributes.merge(of_kernel.launch_attributes);
     if (found.settings.cache_config < 0) found.settings.cache_config = of_kernel.cache_config;
   }
   return found;
@@ -148,8 +147,8 @@ void copy_arguments(const Driver& driver, const CUDA_KERNEL_NODE_PARAMS_v2& para
   std::memcpy(node.arguments.data(), buffer, std::min(buffer_bytes, node.arguments.size()));
 }
 
-// Whether `value` is what an unset attribute reads; nullopt where that cannot be told from a value
-// that was set.
+// Whether `value` is what an unset attribute reads; nullopt where a launch can set that value, too,
+// and it then is not the same as leaving it.
 std::optional<bool> reads_unset(CUlaunchAttributeID id, const CUlaunchAttributeValue& value) {
   switch (id) {
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
@@ -159,6 +158,10 @@ std::optional<bool> reads_unset(CUlaunchAttributeID id, const CUlaunchAttributeV
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
       return value.clusterDim.x == 0;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+      // Reads "spread" when unset (H200).
+      if (value.clusterSchedulingPolicyPreference == CU_CLUSTER_SCHEDULING_POLICY_SPREAD) {
+        return std::nullopt;
+      }
       return value.clusterSchedulingPolicyPreference == CU_CLUSTER_SCHEDULING_POLICY_DEFAULT;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
       return value.priority == 0;
@@ -181,16 +184,16 @@ std::optional<bool> reads_unset(CUlaunchAttributeID id, const CUlaunchAttributeV
   }
 }
 
-void copy_launch_attributes(const Driver& driver, CUgraphNode from, const NodeKernel& kernel,
-                            KernelNode& node) {
+void copy_launch_attributes(const Watched& watched, CUgraphNode from, KernelNode& node) {
+  const Driver& driver = watched.driver;
   for (const int number : {1, 2, 4, 5, 8, 9, 10, 11, 13, 14, 16}) {
     const auto id = static_cast<CUlaunchAttributeID>(number);
     CUlaunchAttributeValue value{};
     const CUresult result = driver.cuGraphKernelNodeGetAttribute(from, id, &value);
     if (is_unknown(result)) continue;
     check_driver(driver, result, "cuGraphKernelNodeGetAttribute");
-    const bool set_by_launch = kernel.settings.launch_attributes.count(number) != 0;
-    if (reads_unset(id, value).value_or(!set_by_launch)) continue;
+    const std::optional<bool> unset = reads_unset(id, value);
+    if (unset ? *unset : !watched.observed->watch.was_given(from, id)) continue;
     if (id == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW) {
       throw Refused(Rule::access_policy_window, cat("kernel ", readable_name(node.name),
                                                     " is launched with an access policy window of ",
@@ -236,7 +239,7 @@ KernelNode copy_kernel(const Watched& watched, CUgraphNode from) {
   node.block = {params.blockDimX, params.blockDimY, params.blockDimZ};
   node.shared_bytes = params.sharedMemBytes;
   copy_arguments(driver, params, kernel.function, node);
-  copy_launch_attributes(driver, from, kernel, node);
+  copy_launch_attributes(watched, from, node);
   for (const auto& [id, value] : kernel.settings.attributes) {
     node.function_attributes.push_back(
         attribute_of(static_cast<std::uint32_t>(id), &value, sizeof(value)));

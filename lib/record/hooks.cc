@@ -462,11 +462,12 @@ template <class Entry>
 CUresult launch_with_config(Entry HookedEntries::*entry, const CUlaunchConfig* config,
                             CUfunction function, void** params, void** extra, bool per_thread) {
   return hooked(entry, [&](const Watched&, Observed& observed, auto real) {
-    if (config != nullptr) {
-      observed.watch.launching(resolve(config->hStream, per_thread), function);
-      observed.modules.launched_with(function, config->attrs, config->numAttrs);
-    }
-    return real(config, function, params, extra);
+    if (config == nullptr) return real(config, function, params, extra);
+    const CUstream stream = resolve(config->hStream, per_thread);
+    observed.watch.launching(stream, function);
+    const CUresult result = real(config, function, params, extra);
+    if (result == CUDA_SUCCESS) observed.watch.launched(stream, {config->attrs, config->numAttrs});
+    return result;
   });
 }
 

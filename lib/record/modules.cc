@@ -49,15 +49,6 @@ void RecordedModules::set_cache_config(const void* function, int config) {
   settings_[function].cache_config = config;
 }
 
-void RecordedModules::launched_with(const void* function, const CUlaunchAttribute* attributes,
-                                    unsigned count) {
-  if (count == 0) return;
-  const std::lock_guard lock(mutex_);
-  for (unsigned i = 0; i < count; ++i) {
-    settings_[function].launch_attributes.insert(attributes[i].id);
-  }
-}
-
 std::optional<std::size_t> RecordedModules::image_of(const void* handle) const {
   const std::lock_guard lock(mutex_);
   const auto found = handles_.find(handle);

@@ -23,7 +23,6 @@ std::optional<Bytes> copy_image(const void* image);
 struct FunctionSettings {
   std::map<int, int> attributes;  // CUfunction_attribute
   std::int32_t cache_config = -1;
-  std::set<int> launch_attributes;  // ids of CUlaunchAttribute that any launch of it gave
 };
 
 // Every module the process loaded, and what was set for its functions. Any thread.
@@ -38,7 +37,6 @@ class RecordedModules {
   // `function`: a CUfunction or CUkernel.
   void set_attribute(const void* function, int attribute, int value);
   void set_cache_config(const void* function, int config);
-  void launched_with(const void* function, const CUlaunchAttribute* attributes, unsigned count);
 
   // nullopt when nobody saw it load, or its image is not known.
   std::optional<std::size_t> image_of(const void* handle) const;

@@ -8,6 +8,7 @@ namespace kjudge {
 void CaptureWatch::open(CUstream) {
   const std::lock_guard lock(mutex_);
   report_ = {};
+  given_.clear();
   open_ = true;
 }
 
@@ -41,6 +42,26 @@ void CaptureWatch::launching(CUstream stream, CUfunction function) {
                             : function != nullptr ? std::string("a kernel without a name")
                                                   : std::string("a graph");
   }
+}
+
+void CaptureWatch::launched(CUstream stream, std::span<const CUlaunchAttribute> attributes) {
+  if (!open_ || attributes.empty()) return;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUgraphNode* nodes = nullptr;
+  const CUgraphEdgeData* edges = nullptr;  // asked for: else edges with data would be an error
+  std::size_t count = 0;
+  const CUresult result =
+      driver_.cuStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &nodes, &edges, &count);
+  // A launch that was not captured has been noted before it, and one that broke the capture shows
+  // at its end.
+  if (result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_ACTIVE || count != 1) return;
+  const std::lock_guard lock(mutex_);
+  for (const CUlaunchAttribute& attribute : attributes) given_.emplace(nodes[0], attribute.id);
+}
+
+bool CaptureWatch::was_given(CUgraphNode node, CUlaunchAttributeID id) const {
+  const std::lock_guard lock(mutex_);
+  return given_.contains({node, id});
 }
 
 void CaptureWatch::own_capture() {

@@ -5,7 +5,10 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "driver/driver.h"
 #include "record/memory.h"
@@ -30,6 +33,12 @@ class CaptureWatch {
 
   // Before a launch of `function` (null: a graph) on `stream`, CU_STREAM_PER_THREAD resolved.
   void launching(CUstream stream, CUfunction function);
+  // After a launch on `stream` that was given these: notes them for the node that it became, if
+  // any.
+  void launched(CUstream stream, std::span<const CUlaunchAttribute> attributes);
+  // Whether the launch that became `node`, in the capture last opened, was given attribute `id`.
+  // The driver does not tell what was set from what it reads when nothing was.
+  bool was_given(CUgraphNode node, CUlaunchAttributeID id) const;
   // The submission begins or ends a capture itself, while one of the harness is open or not.
   void own_capture();
   // Whether it did since the last call of this, or the last close.
@@ -38,8 +47,9 @@ class CaptureWatch {
  private:
   const Driver& driver_;
   std::atomic<bool> open_{false};
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   CaptureReport report_;
+  std::set<std::pair<CUgraphNode, CUlaunchAttributeID>> given_;
   bool own_capture_ = false;
 };
 

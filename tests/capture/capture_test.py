@@ -15,6 +15,32 @@ from _capture import CaptureTest, LIBRARY, PRELUDE, SCALE, shape
 import _torch_rng  # noqa: E402  (of the harness, whose folder _capture adds)
 
 
+LAUNCH_EX = PRELUDE + """
+import types
+
+class Attribute(ctypes.Structure):
+    _fields_ = [("id", ctypes.c_int), ("padding", ctypes.c_int), ("value", ctypes.c_ubyte * 64)]
+
+    def __init__(self, id, words=(), bytes=()):
+        packed = b"".join(word.to_bytes(4, "little", signed=True) for word in words)
+        super().__init__(id, 0, (ctypes.c_ubyte * 64)(*packed, *bytes))
+
+class Configuration(ctypes.Structure):
+    _fields_ = [("sizes", ctypes.c_uint * 7), ("stream", ctypes.c_void_p),
+                ("attributes", ctypes.c_void_p), ("count", ctypes.c_uint)]
+
+def launch_ex(outputs, inputs, *attributes):
+    values = [ctypes.c_uint64(outputs.y.address), ctypes.c_uint64(inputs.x.address),
+              ctypes.c_float(inputs.factor), ctypes.c_int64(inputs.n)]
+    pointers = (ctypes.c_void_p * 4)(*map(ctypes.addressof, values))
+    given = (Attribute * len(attributes))(*attributes)
+    configuration = Configuration((ctypes.c_uint * 7)(4, 1, 1, 1, 1, 1, 0),
+                                  driver.current_stream().handle, ctypes.addressof(given), len(given))
+    driver.call("cuLaunchKernelEx", ctypes.byref(configuration),
+                ctypes.c_void_p(kernels["scale"].handle), pointers, None)
+"""
+
+
 class Accepted(CaptureTest):
     def test_scale(self):
         outcome = self.accepted(SCALE)
@@ -140,6 +166,48 @@ kernels["scale"].set_attribute(8, 4096)
 def kernel_fn""")).dump()
         self.assertNotIn("function max_dynamic_shared_size_bytes", plain)
         self.assertIn("function max_dynamic_shared_size_bytes: 4096", changed)
+
+    def test_every_launch_attribute_is_recorded(self):
+        """With the value given; an edge of a programmatic dependent launch too."""
+        dump = self.accepted(LAUNCH_EX + """
+def kernel_fn(state, inputs, outputs):
+    launch_ex(outputs, inputs, Attribute(4, words=(2, 1, 1)), Attribute(5, words=(2,)),
+              Attribute(8, words=(-3,)), Attribute(9, bytes=(1, 2)), Attribute(10, words=(1,)),
+              Attribute(11, words=(4, 1, 1)), Attribute(14, words=(50,)), Attribute(16, words=(1,)))
+    launch_ex(outputs, inputs, Attribute(6, words=(1,)))
+""").dump()
+        self.assertEqual([line.strip() for line in dump.splitlines() if "launch " in line], [
+            "launch cluster_dimension: 020000000100000001000000",
+            "launch cluster_scheduling_policy_preference: 02000000",
+            "launch priority: fdffffff",
+            "launch mem_sync_domain_map: 01020000",
+            "launch mem_sync_domain: 01000000",
+            "launch preferred_cluster_dimension: 040000000100000001000000",
+            "launch preferred_shared_memory_carveout: 32000000",
+            "launch nvlink_util_centric_scheduling: 01000000"])
+        self.assertIn("programmatic", dump)
+
+    def test_a_launch_attribute_is_of_that_launch_alone(self):
+        """A carve-out or policy that another launch of the same function was given, in prepare or
+        beside it, is not what a launch without one has; nor what the driver reads of it."""
+        dump = self.accepted(LAUNCH_EX + """
+def prepare(ctx):
+    x = driver.zeros(ctx.shapes[0].n)
+    tensors = types.SimpleNamespace(x=x, y=x, factor=1.0, n=4)
+    launch_ex(tensors, tensors, Attribute(14, words=(50,)), Attribute(5, words=(1,)))
+    driver.synchronize()
+
+def kernel_fn(state, inputs, outputs):
+    launch_ex(outputs, inputs, Attribute(14, words=(0,)))
+    kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)
+    launch_ex(outputs, inputs, Attribute(5, words=(1,)))
+    launch_ex(outputs, inputs)
+""").dump()
+        kernels = dump[dump.index("node 0"):].split("node ")[1:5]
+        found = [[line.strip() for line in kernel.splitlines() if "launch " in line]
+                 for kernel in kernels]
+        self.assertEqual(found, [["launch preferred_shared_memory_carveout: 00000000"], [],
+                                 ["launch cluster_scheduling_policy_preference: 01000000"], []])
 
     def test_settings_that_the_driver_cannot_be_asked_for(self):
         dump = self.accepted(PRELUDE + """

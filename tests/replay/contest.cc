@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 
@@ -46,6 +47,13 @@ Shape make_shape(const std::string& shape_name, std::int64_t n, bool timed) {
 }
 
 }  // namespace
+
+void on_each_driver(const std::function<void(DriverKind)>& test) {
+  const char* only = std::getenv("KJUDGE_TEST_DRIVER");
+  const auto wanted = [&](DriverKind kind) { return only == nullptr || name(kind) == only; };
+  if (wanted(DriverKind::host)) test(DriverKind::host);
+  if (wanted(DriverKind::cuda) && cuda_available()) test(DriverKind::cuda);
+}
 
 Contest::Contest(DriverKind kind, std::vector<std::int64_t> sizes) : driver_(Driver::open(kind)) {
   challenge.name = "double";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,10 @@
 #include "replay/replay.h"
 
 namespace kjudge {
+
+// Calls `test` for each driver that this machine has; only that of KJUDGE_TEST_DRIVER where it is
+// set.
+void on_each_driver(const std::function<void(DriverKind)>& test);
 
 // A challenge and bundles for it, made without a recorder: out[i] = 2 * in[i] + 1 with the kernels
 // of tests/replay/kernels.cc.

@@ -42,6 +42,15 @@ Kind& work_of(CUgraphNode handle) {
   return *work;
 }
 
+// What NVIDIA's driver reads of an attribute that nobody set (H200): all zeros, with one exception.
+CUkernelNodeAttrValue unset_attribute(CUkernelNodeAttrID which) {
+  CUkernelNodeAttrValue value{};
+  if (which == CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE) {
+    value.clusterSchedulingPolicyPreference = CU_CLUSTER_SCHEDULING_POLICY_SPREAD;
+  }
+  return value;
+}
+
 LaunchDescription description(const CUDA_KERNEL_NODE_PARAMS& p) {
   return {p.func,
           p.func == nullptr ? p.kern : nullptr,
@@ -178,7 +187,7 @@ CUresult CUDAAPI cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAtt
     require(value != nullptr && is_launch_attribute(which));
     const KernelWork& work = work_of<KernelWork>(node);
     const auto set = work.attributes.find(which);
-    *value = set == work.attributes.end() ? CUkernelNodeAttrValue{} : set->second;
+    *value = set == work.attributes.end() ? unset_attribute(which) : set->second;
   });
 }
 
