@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "json.h"
+#include "json_fields.h"
 
 namespace kjudge {
 

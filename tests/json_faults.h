@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "json.h"
+#include "json_fields.h"
 
 namespace kjudge::json_faults {
 

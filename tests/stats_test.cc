@@ -11,7 +11,7 @@
 
 #include "error.h"
 #include "file.h"
-#include "json.h"
+#include "json_fields.h"
 
 using namespace kjudge;
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "challenge/challenge.h"
-#include "json.h"
+#include "json_fields.h"
 
 namespace kjudge {
 

@@ -7,7 +7,7 @@
 
 #include "archive.h"
 #include "challenge/challenge.h"
-#include "json.h"
+#include "json_fields.h"
 
 namespace kjudge {
 

@@ -4,7 +4,7 @@
 #include <iosfwd>
 
 #include "bundle/bundle.h"
-#include "json.h"
+#include "json_fields.h"
 
 namespace kjudge {
 

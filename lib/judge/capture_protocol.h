@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "json.h"
+#include "json_fields.h"
 #include "judge/pipeline.h"
 
 namespace kjudge {

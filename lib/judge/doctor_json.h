@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "json.h"
+#include "json_fields.h"
 #include "judge/doctor.h"
 #include "judge/measured_device.h"
 

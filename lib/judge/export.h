@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "json.h"
+#include "json_fields.h"
 #include "judge/intake.h"
 #include "store/results.h"
 #include "store/selection.h"

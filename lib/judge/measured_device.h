@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "json.h"
+#include "json_fields.h"
 #include "judge/device.h"
 #include "judge/device_meter.h"
 #include "judge/noise.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "json.h"
+#include "json_fields.h"
 #include "store/rejudgement.h"
 
 namespace kjudge {

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "json.h"
 #include "replay/evaluation.h"
 #include "score/score.h"
 

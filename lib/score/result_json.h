@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "json.h"
+#include "json_fields.h"
 #include "score/score.h"
 
 namespace kjudge {

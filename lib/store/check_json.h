@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "json.h"
+#include "json_fields.h"
 #include "store/check_store.h"
 
 namespace kjudge {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "json.h"
+#include "json_fields.h"
 #include "replay/evaluation.h"
 #include "store/process_identity.h"
 #include "store/results.h"

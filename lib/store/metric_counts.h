@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "json.h"
+#include "json_fields.h"
 
 namespace kjudge {
 

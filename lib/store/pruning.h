@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "json.h"
+#include "json_fields.h"
 #include "store/results.h"
 
 namespace kjudge {

@@ -9,7 +9,7 @@
 
 #include "error.h"
 #include "file.h"
-#include "json.h"
+#include "json_fields.h"
 #include "store/numbered_folders.h"
 #include "store/results.h"
 

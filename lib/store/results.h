@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "json.h"
+#include "json_fields.h"
 #include "replay/evaluation.h"
 
 namespace kjudge {

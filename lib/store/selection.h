@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "json.h"
+#include "json_fields.h"
 #include "replay/evaluation.h"
 #include "store/score_index.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "json.h"
+#include "json_kinds.h"
 
 namespace kjudge {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "json.h"
+#include "json_fields.h"
 #include "web/write_site.h"
 
 namespace kjudge {

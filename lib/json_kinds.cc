@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "json_kinds.h"
+
+#include <regex.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "json_text.h"
+
+namespace kjudge {
+namespace {
+
+// "2^40" for large powers of two, shortest digits otherwise.
+std::string bound_text(double value) {
+  int exponent = 0;
+  const double fraction = std::frexp(value, &exponent);
+  if (std::fabs(fraction) == 0.5 && exponent > 32) {
+    return cat(value < 0 ? "-" : "", "2^", exponent - 1);
+  }
+  const std::string text = json_number(value);
+  return text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
+}
+
+}  // namespace
+
+std::string JsonCursor::path() const {
+  if (parent_ == nullptr) return {};
+  std::string path = parent_->path();
+  if (name_ == nullptr) return cat(path, "[", index_, "]");
+  return path + member_path(path, *name_);
+}
+
+void JsonCursor::fail(std::string_view message) const {
+  const std::string where = path();
+  throw Error(fault_,
+              where.empty() ? cat(file_, ": ", message) : cat(file_, ": ", where, ": ", message));
+}
+
+void JsonCursor::expected(std::string_view what) const {
+  fail(cat("expected ", what, ", found ", describe(*json_)));
+}
+
+std::string range_text(double low, double high) {
+  if (std::isinf(low) && std::isinf(high)) return "";
+  if (std::isinf(high)) return cat("of at least ", bound_text(low));
+  if (std::isinf(low)) return cat("of at most ", bound_text(high));
+  return cat("from ", bound_text(low), " to ", bound_text(high));
+}
+
+Kind<bool> boolean_kind() {
+  return {"true or false",
+          [](const JsonCursor& at) {
+            const auto* value = at.get_if<bool>();
+            if (value == nullptr) at.expected("true or false");
+            return *value;
+          },
+          [](const bool& value) { return Json{value}; },
+          Json{Json::Object{{"type", Json{std::string("boolean")}}}}};
+}
+
+Kind<double> number_kind(double low, double high) {
+  Kind<double> kind;
+  const std::string range = range_text(low, high);
+  kind.expected = range.empty() ? "a number" : "a number " + range;
+  kind.read = [=, what = kind.expected](const JsonCursor& at) {
+    double value = 0;
+    if (const auto* real = at.get_if<double>()) {
+      value = *real;
+    } else if (const auto* integer = at.get_if<std::int64_t>()) {
+      value = static_cast<double>(*integer);
+    } else {
+      at.expected(what);
+    }
+    if (!(value >= low && value <= high)) at.expected(what);
+    return value;
+  };
+  kind.write = [](const double& value) { return Json{value}; };
+  Json::Object schema = {{"type", Json{std::string("number")}}};
+  if (std::isfinite(low)) schema.push_back({"minimum", Json{low}});
+  if (std::isfinite(high)) schema.push_back({"maximum", Json{high}});
+  kind.schema = Json{std::move(schema)};
+  return kind;
+}
+
+Kind<double> any_number_kind() {
+  static const Kind<double> finite = number_kind();
+  static const Kind<double> special =
+      word_kind<double>({{"infinity", INFINITY}, {"-infinity", -INFINITY}, {"nan", std::nan("")}});
+  const std::string what = cat("a number, ", special.expected);
+  return {what,
+          [what](const JsonCursor& at) {
+            if (at.get_if<std::string>() != nullptr) return special.read(at);
+            if (at.get_if<double>() == nullptr && at.get_if<std::int64_t>() == nullptr) {
+              at.expected(what);
+            }
+            return finite.read(at);
+          },
+          [](const double& value) {
+            if (std::isnan(value)) return Json{std::string("nan")};
+            return std::isinf(value) ? special.write(value) : finite.write(value);
+          },
+          Json{Json::Object{{"anyOf", Json{Json::List{finite.schema, special.schema}}}}}};
+}
+
+namespace {
+
+Kind<std::string> string_kind(std::string what, std::size_t limit,
+                              std::function<bool(const std::string&)> accepts,
+                              Json::Object bounds) {
+  bounds.insert(bounds.begin(), {"type", Json{std::string("string")}});
+  // Bounds are in bytes, a schema's in characters: no text passes here and fails there.
+  bounds.push_back({"maxLength", Json{static_cast<std::int64_t>(limit)}});
+  const std::string bound = cat("at most ", limit, " bytes");
+  return {what,
+          [=](const JsonCursor& at) {
+            const auto* text = at.get_if<std::string>();
+            if (text == nullptr) at.expected(what);
+            if (text->size() > limit) {
+              const bool said = what.find(cat(limit, " bytes")) != what.npos;
+              at.fail(cat("expected ", what, said ? "" : cat(", ", bound), ", found a string of ",
+                          text->size(), " bytes"));
+            }
+            if (!accepts(*text)) at.expected(what);
+            return *text;
+          },
+          [](const std::string& text) { return Json{text}; }, Json{std::move(bounds)}};
+}
+
+}  // namespace
+
+Kind<std::string> text_kind(std::size_t limit) {
+  return string_kind(cat("a string of at most ", limit, " bytes"), limit,
+                     [](const std::string&) { return true; }, {});
+}
+
+Kind<std::string> line_kind(std::size_t least, std::size_t limit) {
+  using namespace std::string_literals;
+  return string_kind(
+      cat("one line of text, ", least == 0 ? "at most " : cat(least, " to "), limit, " bytes"),
+      limit,
+      [=](const std::string& text) {
+        return text.size() >= least && std::none_of(text.begin(), text.end(), [](char c) {
+                 return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+               });
+      },
+      {{"pattern", Json{"^[^\0-\x1f\x7f]*$"s}},
+       {"minLength", Json{static_cast<std::int64_t>(least > 0)}}});
+}
+
+Kind<std::string> matching_kind(std::string what, std::string pattern) {
+  constexpr std::size_t kLimit = 200;
+  const std::string whole = cat("^(", pattern, ")$");
+  const std::shared_ptr<regex_t> regex(new regex_t{}, [](regex_t* compiled) {
+    ::regfree(compiled);
+    delete compiled;
+  });
+  KJ_CHECK(::regcomp(regex.get(), whole.c_str(), REG_EXTENDED | REG_NOSUB) == 0);
+  return string_kind(std::move(what), kLimit,
+                     [regex](const std::string& text) {
+                       return text.find('\0') == text.npos &&
+                              ::regexec(regex.get(), text.c_str(), 0, nullptr, 0) == 0;
+                     },
+                     {{"pattern", Json{whole}}});
+}
+
+}  // namespace kjudge
