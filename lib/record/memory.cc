@@ -225,10 +225,30 @@ void RecordedMemory::host_range_removed(std::uint64_t address) {
   host_.erase(address);
 }
 
+std::pair<Allocation, RecordedMemory::Live::const_iterator> RecordedMemory::run_from(
+    Live::const_iterator first) const {
+  Allocation run = first->second;
+  auto next = std::next(first);
+  if (!run.mapped_by_submission) return {run, next};
+  for (; next != live_.end() && next->first == run.end() && next->second.mapped_by_submission;
+       ++next) {
+    run.size += next->second.size;
+    run.requested += next->second.requested;
+    run.imported = run.imported || next->second.imported;
+  }
+  return {run, next};
+}
+
 std::optional<Allocation> RecordedMemory::find(std::uint64_t address) const {
   const Lock lock(mutex_);
-  const auto found = holder(live_, address);
-  return found == live_.end() ? std::nullopt : std::optional(found->second);
+  auto first = holder(live_, address);
+  if (first == live_.end()) return std::nullopt;
+  while (first->second.mapped_by_submission && first != live_.begin() &&
+         std::prev(first)->second.mapped_by_submission &&
+         std::prev(first)->second.end() == first->first) {
+    --first;
+  }
+  return run_from(first).first;
 }
 
 std::optional<Allocation> RecordedMemory::find_freed(std::uint64_t address) const {
@@ -245,7 +265,11 @@ void RecordedMemory::set_role(std::uint64_t address, Role role) {
 std::vector<Allocation> RecordedMemory::live() const {
   const Lock lock(mutex_);
   std::vector<Allocation> all;
-  for (const auto& [address, allocation] : live_) all.push_back(allocation);
+  for (auto at = live_.begin(); at != live_.end();) {
+    const auto [run, next] = run_from(at);
+    all.push_back(run);
+    at = next;
+  }
   return all;
 }
 

@@ -68,6 +68,8 @@ class RecordedMemory {
   void host_range_added(HostRange range);
   void host_range_removed(std::uint64_t address);
 
+  // The submission's mappings that touch are one allocation here: a tensor can lie across them
+  // (torch's expandable segments).
   std::optional<Allocation> find(std::uint64_t address) const;
   void set_role(std::uint64_t address, Role role);
   std::vector<Allocation> live() const;  // ascending
@@ -95,11 +97,14 @@ class RecordedMemory {
   void check_limit_locked(const char* call, std::uint64_t bytes) const;
   void add_bytes(std::uint64_t bytes);
   void drop_if_unused(CUmemGenericAllocationHandle handle);
+  // The run of touching mappings that begins at or holds `first`, and what follows it.
+  using Live = std::map<std::uint64_t, Allocation>;
+  std::pair<Allocation, Live::const_iterator> run_from(Live::const_iterator first) const;
 
   const Driver& driver_;
   mutable std::recursive_mutex mutex_;
   std::map<int, ArenaState> arenas_;
-  std::map<std::uint64_t, Allocation> live_, freed_;
+  Live live_, freed_;
   std::map<std::uint64_t, std::uint64_t> reservations_;  // address -> size, the submission's own
   std::map<CUmemGenericAllocationHandle, Physical> physical_;
   std::map<std::uint64_t, HostRange> host_;

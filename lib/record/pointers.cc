@@ -86,18 +86,11 @@ const Allocation* PointerRules::live(std::uint64_t word) const {
   return &*std::prev(after);
 }
 
-// A tensor can lie across mappings that touch (torch's expandable segments): all of them are
-// reached.
 void PointerRules::reach(const Allocation& allocation) {
   const auto index = static_cast<std::size_t>(&allocation - live_.data());
   if (reached_[index] || allocation.role != Role::state) return;
-  std::size_t first = index, end = index + 1;
-  while (first > 0 && live_[first - 1].end() == live_[first].address) --first;
-  while (end < live_.size() && live_[end - 1].end() == live_[end].address) ++end;
-  for (std::size_t i = first; i < end; ++i) {
-    reached_[i] = true;
-    to_scan_.push_back(i);
-  }
+  reached_[index] = true;
+  to_scan_.push_back(index);
 }
 
 std::vector<Allocation> PointerRules::reached() const {

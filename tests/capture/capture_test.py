@@ -308,19 +308,19 @@ def kernel_fn(state, inputs, outputs):
         self.assertIn("leaves out 1 allocation, 4.0 MiB", outcome.output)
 
     def test_a_tensor_across_mappings_that_touch_is_whole(self):
-        """As torch's expandable segments lie; a kernel is given the first one's address alone."""
-        outcome = self.accepted(PRELUDE + """
+        """As torch's expandable segments lie: used by a kernel, set, copied, returned."""
+        mappings = PRELUDE + """
 G = 2 << 20
+
+class Properties(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int), ("handles", ctypes.c_int), ("kind", ctypes.c_int),
+                ("id", ctypes.c_int), ("rest", ctypes.c_uint64 * 2)]
 
 def prepare(ctx):
     c = ctypes
     address = c.c_uint64()
     driver.call("cuMemAddressReserve", c.byref(address), c.c_size_t(3 * G), c.c_size_t(0), c.c_uint64(0),
                 c.c_uint64(0))
-
-    class Properties(c.Structure):
-        _fields_ = [("type", c.c_int), ("handles", c.c_int), ("kind", c.c_int), ("id", c.c_int),
-                    ("rest", c.c_uint64 * 2)]
     for i in range(3):
         handle = c.c_uint64()
         driver.call("cuMemCreate", c.byref(handle), c.c_size_t(G), c.byref(Properties(1, 1, 1, 0)),
@@ -328,14 +328,29 @@ def prepare(ctx):
         driver.call("cuMemMap", c.c_uint64(address.value + i * G), c.c_size_t(G), c.c_size_t(0), handle,
                     c.c_uint64(0))
     driver.call("cuMemSetAccess", address, c.c_size_t(3 * G), (c.c_int * 3)(1, 0, 3), c.c_size_t(1))
-    return driver.Array(address.value + G, (ctx.shapes[0].n,), "float32")
+    return driver.Array(address.value + START, (ctx.shapes[0].n,), "float32")
 
 def kernel_fn(state, inputs, outputs):
     kernels["scale"].launch(4, 1, state, inputs.x, inputs.factor, inputs.n)
-    driver.copy(outputs.y, state)
+"""
+        uses = {"    driver.copy(outputs.y, state)\n": 1 << 20,
+                "    driver.copy(state, inputs.x)\n    driver.copy(outputs.y, state)\n": 0,
+                "    return state\n": 1 << 20}
+        for use, start in uses.items():
+            with self.subTest(use):
+                outcome = self.accepted(mappings.replace("START", str(start)) + use,
+                                        [shape(n=1 << 20)])
+                self.assertEqual(outcome.dump().count(" state"), 1, outcome.dump())
+                self.assertNotIn("6.0 MiB", outcome.output)  # left out
+
+    def test_reservations_of_more_than_the_memory(self):
+        """torch reserves 9/8 of the memory for each stream and kind of pool."""
+        self.accepted(SCALE + """
+def prepare(ctx):
+    for i in range(8):
+        driver.call("cuMemAddressReserve", ctypes.byref(ctypes.c_uint64()), ctypes.c_size_t(158 << 30),
+                    ctypes.c_size_t(0), ctypes.c_uint64(0), ctypes.c_uint64(0))
 """)
-        self.assertEqual(outcome.dump().count(" state"), 3, outcome.dump())
-        self.assertNotIn("leaves out", outcome.output)
 
     def test_fork_by_the_contestant(self):
         outcome = self.accepted(PRELUDE + """
