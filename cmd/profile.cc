@@ -55,7 +55,14 @@ int profile_command(const ProfileCommandOptions& options) {
       lock_device(device, options.device, [&](const Progress& now) { say(now.step); });
   const TempDir folder;
   fs::path bundle = options.bundle;
-  if (bundle.empty()) {
+  if (!bundle.empty()) {
+    try {
+      check_recorded_here(BundleReader(bundle).bundle().provenance, device);
+    } catch (Error& error) {
+      error.context(bundle.string());
+      throw;
+    }
+  } else {
     say("capturing");
     bundle = folder.path() / "bundle.kjb";
     CaptureOptions capture_options;

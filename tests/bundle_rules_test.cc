@@ -68,17 +68,17 @@ const std::vector<BrokenRule>& broken_rules() {
       {"section regions: region 0: address 0x2d1affe00000 or its end lies outside the arena of "
        "device 0",
        [](Bundle& b) { b.regions[0].address -= kRegionGranule; }},
-      {"section regions: region 4: address 0x2e1b00000000 or its end lies outside the arena of "
+      {"section regions: region 4: address 0x2f1b00000000 or its end lies outside the arena of "
        "device 0",
        [](Bundle& b) { b.regions[4].device = 0; }},
-      {"section regions: region 4: address 0x2e1b00000000 or its end lies outside the arena of "
+      {"section regions: region 4: address 0x2f1b00000000 or its end lies outside the arena of "
        "device 1",
        [](Bundle& b) { b.regions[4].size = kHuge - kRegionGranule + 1; }},
       {"section regions: region 1: overlaps or comes before the one before it",
        [](Bundle& b) { b.regions[0].size += kRegionGranule; }},
       {"section regions: region 1: overlaps or comes before the one before it",
        [](Bundle& b) { std::swap(b.regions[0], b.regions[1]); }},
-      {"section regions: region 4: all regions so far have 1099524210688 bytes, more than the "
+      {"section regions: region 4: all regions so far have 2199035838464 bytes, more than the "
        "limit of 1099511627776",
        [](Bundle& b) { b.regions[4].size = kArenaSize; }},
 

@@ -430,6 +430,29 @@ TEST_CASE("bundle: a symbol that doubles with each type is not written out") {
   CHECK(readable_name(symbol) == "grow");
 }
 
+TEST_CASE("bundle: what may have failed is told with the nodes of its graph") {
+  Graph graph;
+  CHECK(suspects(graph) == "a copy or memset");
+  const auto add = [&](const std::string& kernel) {
+    KernelNode node;
+    node.name = kernel;
+    graph.nodes.emplace_back(node);
+  };
+  graph.nodes.emplace_back(MemsetNode{});
+  add("rows");
+  CHECK(suspects(graph) == "kernel rows (node 1)");
+  add("rows");
+  CHECK(suspects(graph) == "kernel rows (one of nodes 1, 2)");
+  add("columns");
+  CHECK(suspects(graph) == "one of 3 kernels (rows: nodes 1, 2; columns: node 3)");
+  for (int i = 0; i < 20; ++i) add("rows");
+  for (int i = 0; i < 7; ++i) add(cat("other", i));
+  CHECK(suspects(graph) ==
+        "one of 30 kernels (rows: nodes 1, 2, 4, 5, 6, 7, 8, 9 and 14 more; columns: node 3; "
+        "other0: node 24; other1: node 25; other2: node 26; other3: node 27; other4: node 28; "
+        "other5: node 29; and 1 more)");
+}
+
 TEST_CASE("bundle: read by descriptor, which stays the caller's") {
   MemoryFile memory(small_file());
   CHECK(BundleReader(memory.fd(), "b.kjb").bundle().shapes.size() == 2);

@@ -120,7 +120,8 @@ struct Graph {
   std::vector<Edge> edges;
 };
 
-// What a fault of the graph's may be of: "kernel softmax_rows", or "one of 3 kernels (...)".
+// What a fault of the graph's may be of: "kernel rows (node 1)", or
+// "one of 3 kernels (rows: nodes 0, 2; columns: node 1)".
 std::string suspects(const Graph& graph);
 
 // One captured shape or test. Graph and tensors belong to it.

@@ -127,25 +127,37 @@ std::string readable_name(const std::string& symbol) {
 }
 
 std::string suspects(const Graph& graph) {
-  std::vector<std::string> kernels;
-  for (const Node& node : graph.nodes) {
-    if (const auto* kernel = std::get_if<KernelNode>(&node))
-      kernels.push_back(readable_name(kernel->name));
+  std::vector<std::pair<std::string, std::vector<std::size_t>>> kernels;  // and their nodes
+  std::size_t launched = 0;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const auto* kernel = std::get_if<KernelNode>(&graph.nodes[i]);
+    if (kernel == nullptr) continue;
+    ++launched;
+    const std::string name = readable_name(kernel->name);
+    const auto known = std::find_if(kernels.begin(), kernels.end(),
+                                    [&](const auto& other) { return other.first == name; });
+    (known == kernels.end() ? kernels.emplace_back(name, 0) : *known).second.push_back(i);
   }
   if (kernels.empty()) return "a copy or memset";
-  constexpr std::size_t kMostNamed = 8;
-  const std::size_t launched = kernels.size();
-  std::vector<std::string> named;
-  for (const std::string& kernel : kernels) {
-    if (std::find(named.begin(), named.end(), kernel) == named.end()) named.push_back(kernel);
+  static constexpr std::size_t kMostNamed = 8;
+  const auto numbered = [](const std::vector<std::size_t>& nodes) {
+    std::string text = nodes.size() == 1 ? "node " : "nodes ";
+    for (std::size_t i = 0; i < std::min(nodes.size(), kMostNamed); ++i) {
+      text += cat(i == 0 ? "" : ", ", nodes[i]);
+    }
+    return nodes.size() > kMostNamed ? cat(text, " and ", nodes.size() - kMostNamed, " more")
+                                     : text;
+  };
+  if (kernels.size() == 1) {
+    const auto& [name, nodes] = kernels.front();
+    return cat("kernel ", name, " (", nodes.size() == 1 ? "" : "one of ", numbered(nodes), ")");
   }
-  if (named.size() == 1) return cat("kernel ", named.front());
   std::string names;
-  for (std::size_t i = 0; i < std::min(named.size(), kMostNamed); ++i) {
-    names += cat(i == 0 ? "" : ", ", named[i]);
+  for (std::size_t i = 0; i < std::min(kernels.size(), kMostNamed); ++i) {
+    names += cat(i == 0 ? "" : "; ", kernels[i].first, ": ", numbered(kernels[i].second));
   }
-  return cat("one of ", launched, " kernels (", names,
-             named.size() > kMostNamed ? cat(" and ", named.size() - kMostNamed, " others)") : ")");
+  if (kernels.size() > kMostNamed) names += cat("; and ", kernels.size() - kMostNamed, " more");
+  return cat("one of ", launched, " kernels (", names, ")");
 }
 
 std::string_view name(Role role) {

@@ -47,6 +47,18 @@ DeviceIdentity identify(const Driver& driver, int device) {
   return identity;
 }
 
+void check_recorded_here(const Provenance& there, const DeviceIdentity& here) {
+  const std::string driver =
+      cat(there.driver, " ", there.driver_version / 1000, ".", there.driver_version % 1000 / 10);
+  // An identity's name has the UUID too. Not just the same beginning: there are an L4 and an L40.
+  const bool same_model = here.arch == "x86_64" ? here.name == there.device
+                                                : device_kind(here.arch, here.name) == there.device;
+  if (driver == here.driver && there.arch == here.arch && same_model) return;
+  throw Error(Fault::malformed, cat("was recorded on ", there.device, " (", there.arch,
+                                    ") with driver ", driver, "; this is ", here.name, " (",
+                                    here.arch, ") with driver ", here.driver, ": capture it here"));
+}
+
 std::vector<int> other_devices(const Driver& driver, const Challenge& challenge, int first) {
   std::vector<int> others;
   const DeviceIdentity here = identify(driver, first);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bundle/bundle.h"
 #include "challenge/challenge.h"
 #include "driver/driver.h"
 
@@ -20,6 +21,10 @@ struct DeviceIdentity {
 
 // Fault::usage when there is no device of that number.
 DeviceIdentity identify(const Driver& driver, int device);
+
+// Fault::malformed unless a bundle was recorded on a device of this model with this driver: its
+// graphs may not run here, or run as they never would there.
+void check_recorded_here(const Provenance& there, const DeviceIdentity& here);
 
 // The devices after `first` that an evaluation of the challenge takes too: as many as
 // gpus_per_evaluation wants. Fault::usage where there are fewer, or one is of another kind.

@@ -68,18 +68,6 @@ Evaluation begin_evaluation(const DeviceIdentity& device, const Challenge& chall
   return evaluation;
 }
 
-// A graph of another GPU, driver or processor may not run here, or run as it never would there.
-void check_recorded_here(const Provenance& there, const DeviceIdentity& here) {
-  const std::string driver =
-      cat(there.driver, " ", there.driver_version / 1000, ".", there.driver_version % 1000 / 10);
-  // An identity's name has the UUID too.
-  if (driver == here.driver && there.arch == here.arch && here.name.starts_with(there.device))
-    return;
-  throw Error(Fault::malformed, cat("was recorded on ", there.device, " (", there.arch,
-                                    ") with driver ", driver, "; this is ", here.name, " (",
-                                    here.arch, ") with driver ", here.driver, ": capture it here"));
-}
-
 // What a contestant's process does to the file afterwards changes nothing here.
 Fd private_copy(const fs::path& path) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

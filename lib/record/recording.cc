@@ -560,6 +560,11 @@ void Recording::write(const std::filesystem::path& path, const RecordingSeconds&
   for (const Allocation& allocation : memory) left_out_.bytes -= allocation.size;
   left_out_.allocations -= memory.size();
   Bundle bundle = describe(used, memory, variables, seconds);
+  if (left_out_.allocations > 0) {
+    bundle.provenance.notes.push_back(
+        cat("left out: ", left_out_.allocations, " of ", left_out_.allocations + memory.size(),
+            " allocations, ", left_out_.bytes, " bytes, to which no argument of a kernel leads"));
+  }
   const std::uint64_t most = BundleLimits{}.meta_bytes;
   if (const std::uint64_t bytes = meta_bytes(bundle); bytes > most) {
     throw Refused(Rule::too_many_nodes, cat("modules, and nodes with their arguments, take ", bytes,

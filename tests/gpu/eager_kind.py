@@ -11,6 +11,7 @@ import sys
 
 from _gpu import BINARY
 
+os.environ["KJUDGE_DRIVER"] = "cuda"  # which a capture would set
 # Of the program under test: kjudge's headers lie beside it, too.
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(BINARY)), "lib", "kjudge", "harness"))
 import cuda_submission  # noqa: E402

@@ -79,6 +79,14 @@ class Programs(Case):
             print("in one process, torch's memory: " + memory)
             self.show_ratios(rebuilt, {name: there[name]["native_ns"] for name in names})
 
+    def test_recorded_from_expandable_segments(self):
+        """Where torch's tensors lie across mappings of the driver's."""
+        names = ["mixed", "thousand_nodes", "large_weights"]
+        os.environ["PYTORCH_ALLOC_CONF"] = "expandable_segments:True"
+        self.addCleanup(os.environ.pop, "PYTORCH_ALLOC_CONF")
+        self.evaluated(names, 5, 0)
+        self.assertEqual(self.differing(names), [])
+
     def test_mixed_program_on_100_inputs(self):
         _, told, _, _ = self.evaluated(["mixed"], 100, 0)
         print("from process start to the first launch %.0f ms" % told["first_launch_ms"])

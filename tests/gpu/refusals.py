@@ -63,6 +63,29 @@ REFUSED = {
     "device_heap": ("s.heap = extension.load_heap()", "extension.check(s.heap.allocate(i.x.data_ptr(),"
                     " o.y.data_ptr(), i.n, stream()))", ["allocates", "malloc"]),
     "returned_input": ("pass", "return i.x", ["y"]),
+    "managed_memory": ("s.managed = s.library.managed(8)", "plus_one(s, s.managed, o.y, 8)",
+                       ["argument 0"]),
+    "child_graph": ("pass", "extension.check(s.library.child_graph(o.y.data_ptr(), i.n, stream()))",
+                    ["node 0"]),
+    "memory_node": ("pass", "o.y.copy_(i.x)\n    extension.check(s.library.memory_node(stream()))",
+                    ["node 1"]),
+    "conditional_node": ("pass", "o.y.copy_(i.x)\n    extension.check(s.library.conditional_node("
+                         "stream()))", ["node 1"]),
+    "batch_memory_node": ("s.word = torch.zeros(2, device='cuda')",
+                          "o.y.copy_(i.x)\n    extension.check(ctypes.CDLL('libcuda.so.1')"
+                          ".cuStreamWriteValue32_v2(ctypes.c_void_p(stream()), ctypes.c_uint64("
+                          "s.word.data_ptr()), ctypes.c_uint(1), ctypes.c_uint(0)))", ["node 1"]),
+    "device_updatable": ("pass", "extension.check(s.library.device_updatable(i.x.data_ptr(),"
+                         " o.y.data_ptr(), i.n, stream()))", ["plus"]),
+    "freed_memory": ("s.x = torch.zeros(i_n * 4, device='cuda')",
+                     "if i.n == %d:\n        o.y.copy_(s.x[:i.n])\n    else:\n        s.x = None\n"
+                     "        torch.cuda.empty_cache()\n        o.y.copy_(i.x)" % N, ["shape one"]),
+    # Two rules that what lies in memory meets.
+    "host_pointer ": ("s.pinned = torch.zeros(8, pin_memory=True)\n"
+                      "    s.table = torch.tensor([s.pinned.data_ptr()], device='cuda')",
+                      "o.y.copy_(i.x + s.table)", ["holds a pointer into host memory"]),
+    "module_global_pointer ": ("s.table = torch.tensor([s.library.variable_address()], device='cuda')",
+                               "o.y.copy_(i.x + s.table)", ["holds a pointer into module variable"]),
     "device_launch": ("s.device_launch = extension.load_device_launch()",
                       "extension.check(s.device_launch.start(i.x.data_ptr(), o.y.data_ptr(), i.n,"
                       " stream()))", ["starts", "Launch"]),
@@ -115,11 +138,11 @@ def kernel_fn(state, i, o):
     dist.all_reduce(o.y)
 """
 
-# Of goes_wrong in cuda/features.cu, by its `how`.
+# Of goes_wrong in cuda/features.cu, by its `how`; node 0 of the graph is torch's.
 FAULTS = {
-    0: ("gpu_fault", ["illegal memory access", "goes_wrong"]),
-    1: ("timeout", ["3 s", "goes_wrong"]),
-    2: ("gpu_fault", ["goes_wrong"]),
+    0: ("gpu_fault", ["illegal memory access", "goes_wrong", ": node 1)"]),
+    1: ("timeout", ["3 s", "goes_wrong", ": node 1)"]),
+    2: ("gpu_fault", ["goes_wrong", ": node 1)"]),
 }
 
 
@@ -156,7 +179,7 @@ class Refusals(Case):
                 told = self.capture(SUBMISSION % (N, prepare, kernel_fn))
                 print("%s: %s" % (rule, told["message"]))
                 self.assertEqual(told["verdict"], "refused", told["message"] + told["log"][-2000:])
-                for part in [rule + ":"] + words:
+                for part in [rule.strip() + ":"] + words:
                     self.assertIn(part, told["message"])
 
     def test_nccl(self):

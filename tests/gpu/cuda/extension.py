@@ -9,8 +9,11 @@ P, L = ctypes.c_void_p, ctypes.c_long
 SIGNATURES = {"prepare": [], "run": [ctypes.c_int, P, P, L, P, P], "fault": [ctypes.c_int, P, P, L, P, P],
               "change_variable": [], "read_variable": [P, P, L, P], "plus_one": [P, P, L, P],
               "host_function": [P], "variable_address": [], "external_event": [P],
-              "persisting_window": [P, P, L, P]}
-FEATURES = ["cooperative", "clusters", "programmatic", "priorities", "shared_memory", "copies"]
+              "persisting_window": [P, P, L, P], "managed": [L], "child_graph": [P, L, P],
+              "memory_node": [P], "conditional_node": [P], "device_updatable": [P, P, L, P]}
+ADDRESSES = ("variable_address", "managed")
+FEATURES = ["cooperative", "clusters", "programmatic", "priorities", "shared_memory", "copies",
+            "attributes"]
 
 
 def compiled(name, *flags):
@@ -40,7 +43,7 @@ def load():
     for name, types in SIGNATURES.items():
         function = getattr(loaded, name)
         function.argtypes = types
-        function.restype = ctypes.c_void_p if name == "variable_address" else ctypes.c_int
+        function.restype = ctypes.c_void_p if name in ADDRESSES else ctypes.c_int
     if loaded.prepare() != 0:
         raise RuntimeError("features.cu: prepare failed")
     return loaded

@@ -92,7 +92,7 @@ cudaEvent_t forked, joined[2];
 
 }  // namespace
 
-enum { kCooperative, kClusters, kProgrammatic, kPriorities, kSharedMemory, kCopies };
+enum { kCooperative, kClusters, kProgrammatic, kPriorities, kSharedMemory, kCopies, kAttributes };
 
 extern "C" int prepare() {
   int low = 0, high = 0;
@@ -158,6 +158,26 @@ extern "C" int run(int feature, const float *x, float *y, long n, float *scratch
       plus<<<blocks(n), kThreads, 0, stream>>>(scratch, y, n, 1);
       return cudaGetLastError();
     }
+    case kAttributes: {
+      cudaLaunchAttribute attributes[5]{};
+      attributes[0].id = cudaLaunchAttributeClusterDimension;
+      attributes[0].val.clusterDim = {2, 1, 1};
+      attributes[1].id = cudaLaunchAttributeClusterSchedulingPolicyPreference;
+      attributes[1].val.clusterSchedulingPolicyPreference = cudaClusterSchedulingPolicyLoadBalancing;
+      attributes[2].id = cudaLaunchAttributeMemSyncDomainMap;
+      attributes[2].val.memSyncDomainMap = {1, 2};
+      attributes[3].id = cudaLaunchAttributeMemSyncDomain;
+      attributes[3].val.memSyncDomain = cudaLaunchMemSyncDomainRemote;
+      attributes[4].id = cudaLaunchAttributePreferredSharedMemoryCarveout;
+      attributes[4].val.sharedMemCarveout = 50;
+      config.attrs = attributes;
+      config.numAttrs = 5;
+      config.gridDim = (blocks(n) + 1) / 2 * 2;
+      const cudaError_t result = cudaLaunchKernelEx(&config, scale, x, scratch, n, 2.f);
+      if (result != cudaSuccess) return result;
+      plus<<<blocks(n), kThreads, 0, stream>>>(scratch, y, n, 1);
+      return cudaGetLastError();
+    }
     default:
       return cudaErrorInvalidValue;
   }
@@ -200,6 +220,84 @@ extern "C" int persisting_window(const float *x, float *y, long n, cudaStream_t 
   attribute.val.accessPolicyWindow.hitRatio = 1;
   attribute.val.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting;
   attribute.val.accessPolicyWindow.missProp = cudaAccessPropertyStreaming;
+  cudaLaunchConfig_t config{};
+  config.gridDim = blocks(n);
+  config.blockDim = kThreads;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  return cudaLaunchKernelEx(&config, plus, x, y, n, 1.f);
+}
+extern "C" void *managed(long n) {
+  void *address = nullptr;
+  cudaMallocManaged(&address, 4 * n);
+  return address;
+}
+extern "C" int child_graph(float *y, long n, cudaStream_t stream) {
+  static cudaGraphExec_t exec;
+  if (exec == nullptr) {
+    cudaGraph_t graph;
+    cudaGraphNode_t node;
+    cudaMemsetParams zero{};
+    zero.dst = y;
+    zero.elementSize = 4;
+    zero.width = n;
+    zero.height = 1;
+    cudaGraphCreate(&graph, 0);
+    cudaGraphAddMemsetNode(&node, graph, nullptr, 0, &zero);
+    cudaGraphInstantiate(&exec, graph, 0);
+  }
+  return cudaGraphLaunch(exec, stream);
+}
+
+// Adds a node to the graph that is being captured on `stream`, after all that is there.
+namespace {
+template <class Add>
+int add_captured(cudaStream_t stream, Add add) {
+  cudaStreamCaptureStatus status;
+  unsigned long long id;
+  cudaGraph_t graph;
+  const cudaGraphNode_t *before;
+  const cudaGraphEdgeData *edges;
+  size_t count = 0;
+  cudaError_t result =
+      cudaStreamGetCaptureInfo(stream, &status, &id, &graph, &before, &edges, &count);
+  if (result != cudaSuccess || status != cudaStreamCaptureStatusActive) return result;
+  cudaGraphNode_t node;
+  result = add(&node, graph, before, count);
+  if (result != cudaSuccess) return result;
+  return cudaStreamUpdateCaptureDependencies(stream, &node, nullptr, 1,
+                                             cudaStreamSetCaptureDependencies);
+}
+}  // namespace
+
+extern "C" int memory_node(cudaStream_t stream) {
+  return add_captured(stream, [](cudaGraphNode_t *node, cudaGraph_t graph,
+                                 const cudaGraphNode_t *before, size_t count) {
+    cudaMemAllocNodeParams params{};
+    params.poolProps.allocType = cudaMemAllocationTypePinned;
+    params.poolProps.location.type = cudaMemLocationTypeDevice;
+    params.bytesize = 1024;
+    return cudaGraphAddMemAllocNode(node, graph, before, count, &params);
+  });
+}
+extern "C" int conditional_node(cudaStream_t stream) {
+  return add_captured(stream, [](cudaGraphNode_t *node, cudaGraph_t graph,
+                                 const cudaGraphNode_t *before, size_t count) {
+    cudaGraphConditionalHandle handle;
+    cudaGraphConditionalHandleCreate(&handle, graph, 0, cudaGraphCondAssignDefault);
+    cudaGraphNodeParams params{};
+    params.type = cudaGraphNodeTypeConditional;
+    params.conditional.handle = handle;
+    params.conditional.type = cudaGraphCondTypeIf;
+    params.conditional.size = 1;
+    return cudaGraphAddNode(node, graph, before, nullptr, count, &params);
+  });
+}
+extern "C" int device_updatable(const float *x, float *y, long n, cudaStream_t stream) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeDeviceUpdatableKernelNode;
+  attribute.val.deviceUpdatableKernelNode.deviceUpdatable = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = blocks(n);
   config.blockDim = kThreads;
