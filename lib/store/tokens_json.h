@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "json.h"
+#include "json_fields.h"
 #include "store/identity.h"
 
 namespace kjudge {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "json.h"
+#include "json_fields.h"
 
 namespace kjudge {
 
