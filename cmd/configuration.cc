@@ -7,9 +7,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 
+#include "configuration_text.h"
 #include "error.h"
-#include "judge/report.h"
 #include "option_value.h"
 
 namespace kjudge {
@@ -67,54 +68,66 @@ class ConfigurationReader : public CLI::ConfigTOML {
  public:
   explicit ConfigurationReader(CLI::App& app) : app_(app) {}
 
+  // Not CLI11's own parser, which knows of no lines, passes over short ones and cuts strings at
+  // "#".
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
-    auto kept = CLI::ConfigTOML::from_config(input);
-    std::erase_if(kept, [&](const CLI::ConfigItem& item) {
-      CLI::App& command = command_of(item);
-      if (item.name == "++" || item.name == "--") return false;  // a section begins, ends
-      CLI::Option* option = option_of(command, item);
-      if (set_by_environment(*option)) return true;
-      if (const std::string wrong = mistake(*option, item.inputs); !wrong.empty()) {
-        refuse(cat("[", command.get_name(), "] ", item.name, ": ", wrong));
-      }
-      return false;
-    });
+    const std::string text(std::istreambuf_iterator<char>(input), {});
+    std::vector<CLI::ConfigItem> kept;
+    try {
+      for (const ConfigurationLine& line : read_configuration(text)) take(line, kept);
+    } catch (Error& error) {
+      error.context(app_.get_config_ptr()->as<std::string>());
+      throw;
+    }
     return kept;
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw Error(Fault::usage, cat(app_.get_config_ptr()->as<std::string>(), ": ", printable(what)));
+  [[noreturn]] static void refuse(const ConfigurationLine& line, const std::string& what) {
+    throw Error(Fault::usage, cat("line ", line.line, ": ", what));
   }
 
-  CLI::App& command_of(const CLI::ConfigItem& item) const {
-    if (item.parents.empty()) {
-      refuse(cat(item.name, ": expected [COMMAND] before, as in [selftest] driver = \"host\""));
+  void take(const ConfigurationLine& line, std::vector<CLI::ConfigItem>& kept) const {
+    CLI::App& command = command_of(line);
+    if (line.name.empty()) return;  // a section begins
+    CLI::Option* option = option_of(command, line);
+    if (set_by_environment(*option)) return;
+    if (const std::string wrong = mistake(*option, line.values); !wrong.empty()) {
+      refuse(line, cat("[", command.get_name(), "] ", line.name, ": ", wrong));
+    }
+    CLI::ConfigItem& item = kept.emplace_back();
+    item.parents = {line.section};
+    item.name = line.name;
+    item.inputs = line.values;
+  }
+
+  CLI::App& command_of(const ConfigurationLine& line) const {
+    if (line.section.empty()) {
+      refuse(line,
+             cat(line.name, ": expected [COMMAND] before, as in [selftest] driver = \"host\""));
     }
     std::string names;
     for (const CLI::App* command : commands_of(app_)) {
-      if (item.parents == std::vector<std::string>{command->get_name()}) {
-        return *app_.get_subcommand(command->get_name());
-      }
+      if (line.section == command->get_name()) return *app_.get_subcommand(line.section);
       names += cat(names.empty() ? "" : ", ", command->get_name());
     }
-    refuse(cat("[", CLI::detail::join(item.parents, "."), "]: no such command; there are ", names));
+    refuse(line, cat("[", line.section, "]: no such command; there are ", names));
   }
 
-  CLI::Option* option_of(CLI::App& command, const CLI::ConfigItem& item) const {
+  CLI::Option* option_of(CLI::App& command, const ConfigurationLine& line) const {
     std::string names;
     for (const CLI::Option* option : options_of(command)) {
       if (option == command.get_help_ptr()) continue;
-      if (option->get_lnames()[0] == item.name) {
-        return command.get_option_no_throw("--" + item.name);
+      if (option->get_lnames()[0] == line.name) {
+        return command.get_option_no_throw("--" + line.name);
       }
       names += cat(names.empty() ? "" : ", ", option->get_lnames()[0]);
     }
     for (const CLI::Option* argument : arguments_of(command)) {
-      if (argument->get_name() == item.name) return command.get_option_no_throw(item.name);
+      if (argument->get_name() == line.name) return command.get_option_no_throw(line.name);
       names += cat(names.empty() ? "" : ", ", argument->get_name());
     }
-    refuse(cat("[", command.get_name(), "] ", item.name, ": no such option; there are ", names));
+    refuse(line, cat("[", line.section, "] ", line.name, ": no such option; there are ", names));
   }
 
   CLI::App& app_;

@@ -12,7 +12,7 @@ namespace kjudge {
 // and no file that can be read, or when KJUDGE_CONFIG names none.
 std::string configuration_file();
 
-// Reads it for `app`. Fault::usage for every mistake in it: file, command, option, what was
+// Reads it for `app`. Fault::usage for every mistake in it: file, line, command, option, what was
 // expected and what was found. CLI11 lets the file go before the environment; here it is the other
 // way round.
 std::shared_ptr<CLI::Config> configuration_reader(CLI::App& app);

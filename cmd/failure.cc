@@ -87,15 +87,15 @@ std::string usage_text(const CLI::App& app, const CLI::Error& error) {
   std::string text = error.what();
   const std::vector<std::string> left = app.remaining();
   if (app.get_subcommands().empty() && !left.empty()) {
-    return printable(left[0].starts_with('-') ? cat(left[0], ": no such option before a command")
-                                              : unknown_command(app, left[0]));
+    return message_text(left[0].starts_with('-') ? cat(left[0], ": no such option before a command")
+                                                 : unknown_command(app, left[0]));
   }
   const std::size_t end = text.find(": ");
   if (end != text.npos) {
     const std::string variable = variable_of(app, text.substr(0, end));
     if (!variable.empty()) text.replace(0, end, variable);
   }
-  return printable(text);
+  return message_text(text);
 }
 
 namespace {
@@ -127,17 +127,17 @@ int report_failure(const CLI::App& app) {
     std::cerr << "kjudge: interrupted\n";
     return 128 + interrupted.signal;
   } catch (const Error& error) {
-    std::cerr << "kjudge: " << name(error.fault()) << ": " << printable(error.what()) << "\n";
+    std::cerr << "kjudge: " << name(error.fault()) << ": " << message_text(error.what()) << "\n";
     if (error.fault() == Fault::bug) {
       std::cerr << "kjudge: at " << error.where().file_name() << ":" << error.where().line()
                 << "; please report this\n";
     }
     return exit_code(error.fault());
   } catch (const std::filesystem::filesystem_error& error) {
-    std::cerr << "kjudge: host: " << printable(error.what()) << "\n";
+    std::cerr << "kjudge: host: " << message_text(error.what()) << "\n";
     return exit_io;
   } catch (const std::exception& error) {
-    std::cerr << "kjudge: bug: " << printable(error.what()) << "; please report this\n";
+    std::cerr << "kjudge: bug: " << message_text(error.what()) << "; please report this\n";
     return exit_judge_error;
   }
 }

@@ -99,8 +99,7 @@ int invalidate_command(const InvalidateOptions& options) {
   if (record.selection.to.empty() || record.selection.to > record.made) {
     record.selection.to = record.made;
   }
-  const Json json{invalidation_table().write(record)};
-  invalidation_table().read(JsonCursor(json, "the invalidation", Fault::usage));
+  const Json json = record_json(invalidation_table(), record, kInvalidationRecord);
   const ScoreIndex index(results, say);
   index.save();
   const auto found = selected(index, record.selection);

@@ -161,7 +161,7 @@ int judge_command(const JudgeOptions& options) {
   QueueReports reports;
   reports.line = [&](const std::string& line) {
     progress.wipe();
-    std::cerr << "kjudge: " << printable(line) << std::endl;
+    say(line);
   };
   reports.progress = [&](const Progress& now) { progress.show(now); };
   std::optional<ResultsDirectory> results;

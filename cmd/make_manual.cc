@@ -15,6 +15,7 @@
 #include "option_value.h"
 #include "options.h"
 #include "web/pages_json.h"
+#include "web/server/serving_json.h"
 
 namespace kjudge {
 namespace {
@@ -37,6 +38,7 @@ const CLI::App& command_of(const CLI::App& app, const std::string& page) {
 std::vector<JsonFormat> all_formats() {
   std::vector<JsonFormat> formats = json_formats();
   formats.push_back(pages_json_format());
+  formats.push_back(serving_json_format());
   return formats;
 }
 
@@ -49,14 +51,25 @@ void make_pages(const fs::path& man, const fs::path& share, const CLI::App& app)
                                         "kjudge-dump.1.in is a short one to begin from"));
     }
   }
+  std::string sources;
   for (const auto& item : fs::directory_iterator(man)) {
     fs::path page = item.path().filename();
     if (page.extension() != ".in") continue;
     page = page.stem();
     const std::string section = page.extension().string().substr(1);
     const fs::path to = share / "man" / ("man" + section) / page;
-    write(to, manual_page(read_file(item.path()), item.path().string(), app,
-                          command_of(app, page.string()), all_formats()));
+    const std::string source = read_file(item.path());
+    write(to, manual_page(source, item.path().string(), app, command_of(app, page.string()),
+                          all_formats()));
+    sources += source;
+  }
+  for (const JsonFormat& format : all_formats()) {
+    // What a capture process tells the kjudge that started it is nobody else's.
+    if (format.name == "kjudge-capture-status/1") continue;
+    if (sources.find(cat("\n@fields ", format.name, "\n")) == sources.npos) {
+      throw Error(Fault::malformed, cat(man.string(), ": no page shows the fields of ", format.name,
+                                        ", with @fields ", format.name));
+    }
   }
 }
 

@@ -142,7 +142,7 @@ void set_pairs(ReplayOptions& replay, int pairs) {
   }
 }
 
-void say(const std::string& line) { std::cerr << "kjudge: " << printable(line) << "\n"; }
+void say(const std::string& line) { std::cerr << "kjudge: " << message_text(line) << "\n"; }
 
 int status_of(const Evaluation& evaluation) {
   if (evaluation.verdict == Verdict::accepted) return exit_done;

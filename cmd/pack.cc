@@ -7,7 +7,6 @@
 #include "error.h"
 #include "file.h"
 #include "judge/device.h"
-#include "judge/report.h"
 #include "judge/version.h"
 #include "options.h"
 #include "progress.h"
@@ -45,8 +44,7 @@ bool check_challenge(const Challenge& challenge) {
   } catch (Error& error) {
     line.wipe();
     if (error.fault() == Fault::device) {
-      std::cerr << printable(
-          cat("kjudge: not checked, for it cannot run here: ", error.what(), "\n"));
+      say(cat("not checked, for it cannot run here: ", error.what()));
       return false;
     }
     throw Error(error.fault(), cat(error.what(), kAdvice));

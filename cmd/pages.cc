@@ -4,7 +4,6 @@
 
 #include "challenge/challenge.h"
 #include "error.h"
-#include "judge/report.h"
 #include "options.h"
 #include "web/pages_json.h"
 
@@ -23,7 +22,7 @@ int pages_command(const PagesOptions& options) {
   int skipped = 0;
   const auto report = [&](const std::string& line) {
     ++skipped;
-    std::cerr << "kjudge: " << printable(line) << "\n";
+    say(line);
   };
   const Site site = read_site(results, std::move(challenges), report);
   const WrittenSite written = write_site(site, options.output, report);

@@ -58,11 +58,10 @@ std::vector<fs::path> results_in(const fs::path& folder) {
   std::sort(found.begin(), found.end());
   if (!others.empty()) {
     const fs::path& first = *std::min_element(others.begin(), others.end());
-    std::cerr << printable(cat("kjudge: ", folder.string(), ": passed over ", others.size(),
-                               others.size() == 1
-                                   ? " file that is no result, "
-                                   : " files that are no results, the first of them ",
-                               first.lexically_relative(folder).string(), "\n"));
+    say(cat(folder.string(), ": passed over ", others.size(),
+            others.size() == 1 ? " file that is no result, "
+                               : " files that are no results, the first of them ",
+            first.lexically_relative(folder).string()));
   }
   return found;
 }
@@ -90,7 +89,7 @@ int score_command(const ScoreOptions& options) {
     } catch (const Error& error) {
       if (error.fault() != Fault::malformed) throw;
       all_read = false;  // one bad file keeps nobody from the other scores
-      std::cerr << printable(cat("kjudge: ", error.what(), "\n"));
+      say(error.what());
       continue;
     }
     all_accepted = all_accepted && evaluation.verdict == Verdict::accepted;

@@ -16,6 +16,7 @@
 #include "options.h"
 #include "web/server/contest_service.h"
 #include "web/server/http_server.h"
+#include "web/server/serving_json.h"
 
 namespace kjudge {
 namespace {
@@ -103,8 +104,7 @@ int serve(const ServeOptions& options) {
   service_options.url = site_url(options.url, server.address());
   service.emplace(results, std::move(service_options), report);
   if (options.json) {
-    std::cout << print_json(Json{Json::Object{{"format", Json{std::string("kjudge-serving/1")}},
-                                              {"address", Json{server.address()}}}});
+    std::cout << print_flat_json(serving_json(server.address())) << "\n";
   } else {
     std::cout << "http://" << server.address() << "/\n";
   }

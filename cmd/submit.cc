@@ -36,15 +36,17 @@ std::string token() {
 }
 
 // What a server says could drive a terminal, and repeat the token.
-std::string shown(std::string text) {
+std::string without_token(std::string text) {
   const std::string secret = token();
   for (std::size_t at = 0; !secret.empty() && (at = text.find(secret, at)) != text.npos;) {
     text.replace(at, secret.size(), "***");
   }
-  return printable(text);
+  return text;
 }
 
-void say(const std::string& text) { std::cerr << "kjudge: " << shown(text) << std::endl; }
+std::string shown(std::string text) { return printable(without_token(std::move(text))); }
+
+void say(const std::string& text) { kjudge::say(without_token(text)); }
 
 std::unique_ptr<ContestClient> client_of(const ClientOptions& options) {
   if (!options.results.empty()) return local_client(options.results, say);

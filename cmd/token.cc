@@ -6,6 +6,7 @@
 #include "options.h"
 #include "store/identity.h"
 #include "store/results.h"
+#include "store/tokens_json.h"
 
 namespace kjudge {
 namespace {
@@ -15,29 +16,16 @@ struct TokenOptions {
   std::string results, action, name;
 };
 
-Json added_json(const std::string& name, const std::string& token) {
-  return Json{Json::Object{{"format", Json{std::string("kjudge-added-token/1")}},
-                           {"name", Json{name}},
-                           {"token", Json{token}}}};
-}
-
 int list_tokens(const TokenOptions& options) {
-  const auto tokens = read_tokens(ResultsDirectory(options.results).path(), [](const auto& line) {
-    std::cerr << "kjudge: " << printable(line) << "\n";
-  });
-  Json::List list;
+  const auto tokens = read_tokens(ResultsDirectory(options.results).path(), say);
   std::vector<std::vector<std::string>> rows = {{"name", "added", "revoked"}};
   for (const Token& token : tokens) {
-    Json::Object object = {{"name", Json{token.name}}, {"added", Json{token.added}}};
-    if (!token.revoked.empty()) object.push_back({"revoked", Json{token.revoked}});
-    list.push_back(Json{std::move(object)});
     rows.push_back({printable(token.name), token.added, token.revoked});
   }
   if (options.json) {
-    std::cout << print_json(Json{Json::Object{{"format", Json{std::string("kjudge-tokens/1")}},
-                                              {"tokens", Json{std::move(list)}}}});
+    std::cout << print_json(tokens_json(tokens));
   } else if (tokens.empty()) {
-    std::cerr << "kjudge: " << options.results << ": nobody has a token\n";
+    say(cat(options.results, ": nobody has a token"));
   } else {
     std::cout << aligned(rows);
   }
@@ -61,7 +49,7 @@ int token_command(const TokenOptions& options) {
   const std::string token =
       issue_token(ResultsDirectory::make(options.results).path(), options.name);
   if (options.json) {
-    std::cout << print_json(added_json(options.name, token));
+    std::cout << print_json(added_token_json(options.name, token));
   } else {
     std::cout << token << "\n";
   }

@@ -6,6 +6,7 @@ What follows the submission's name goes to `kjudge selftest`: --shape S, --pairs
 In a package, the challenge with its baseline and reference is in lib/kjudge/packages.
 """
 
+import errno
 import os
 import sys
 
@@ -54,21 +55,32 @@ def use_this_python():
 # package.json, as kjudge-package(5) has it: of each field a pattern, or the least and the most of an
 # integer, and what an error says is expected. Packages are of the version that harness.py is of.
 DIGEST = ("[0-9a-f]{64}", "64 hexadecimal digits, a SHA-256")
-LINE = "[^\\x00-\\x1f\\x7f\\ud800-\\udfff]{1,%d}"
+# Without what orders or hides text.
+LINE = ("[^\\x00-\\x1f\\x7f-\\x9f\\xad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e"
+        "\\u2060-\\u206f\\ud800-\\udfff\\ufeff\\ufff9-\\ufffb\\U000e0000-\\U000e0fff]{1,%d}")
 FIELDS = {
     "format": ("kjudge-package/1", '"kjudge-package/1"'),
     "challenge": ("[a-z0-9][a-z0-9-]{0,63}", "the name of a challenge"),
     "challenge_version": ((1, 1000000), "an integer from 1 to 1000000"),
     "challenge_sha256": DIGEST,
     "server": ("(https?://[A-Za-z0-9._:-]+(/[A-Za-z0-9._~%+-]+)*)?", "an http or https address"),
-    "kjudge_version": (LINE % 100, "one line of text, 1 to 100 bytes"),
-    "kjudge_commit": (LINE % 100, "one line of text, 1 to 100 bytes"),
+    "kjudge_version": (LINE % 100, "one line of visible text, 1 to 100 bytes"),
+    "kjudge_commit": (LINE % 100, "one line of visible text, 1 to 100 bytes"),
     "arch": ("x86_64", '"x86_64"'),
     "glibc": ("[0-9]{1,4}[.][0-9]{1,4}", "a version such as 2.36"),
 }
-FILE_FIELDS = {"name": (LINE % 255, "one line of text, 1 to 255 bytes"), "sha256": DIGEST}
+FILE_FIELDS = {"name": (LINE % 255, "one line of visible text, 1 to 255 bytes"), "sha256": DIGEST}
 MOST_FILES = 100000
+MOST_SOURCE_BYTES = 1 << 26
+PACKED_FOLDERS = ("bin", "lib", "include")  # what lies elsewhere is the contestant's to change
 MAY_BE_ABSENT = ("server",)
+
+
+def open_file(path):
+    """For reading; a FIFO would be waited for, a device read for ever."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError(errno.EINVAL, "not a regular file")
+    return open(path, "rb")
 
 
 def damaged(path, why):
@@ -95,15 +107,23 @@ def read_json(path):
         return int(text[:1000])  # too large in any case; of a longer one Python tells its own settings
 
     try:
-        with open(path, encoding="utf-8") as file:
-            return json.load(file, object_pairs_hook=members, parse_constant=no_number,
-                             parse_int=integer)
+        with open_file(path) as file:
+            return json.loads(file.read().decode(), object_pairs_hook=members,
+                              parse_constant=no_number, parse_int=integer)
     except RecursionError:
         damaged(path, "more levels of lists and objects than any file of a package has")
     except OSError as error:
         damaged(path, error.strerror)
     except ValueError as error:
         damaged(path, error)
+
+
+def described(value):
+    import json
+
+    text = "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else \
+        json.dumps(value)
+    return text if len(text) <= 60 else text[:60] + "..."
 
 
 def check_fields(path, value, fields, where=""):
@@ -114,13 +134,8 @@ def check_fields(path, value, fields, where=""):
     def fail(name, message):
         damaged(path, ": ".join(part for part in ((where + name).rstrip("."), message) if part))
 
-    def found(value):
-        text = "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else \
-            json.dumps(value)
-        return text if len(text) <= 60 else text[:60] + "..."
-
     if not isinstance(value, dict):
-        fail("", "expected an object, found %s" % found(value))
+        fail("", "expected an object, found %s" % described(value))
     for name, (rule, expected) in fields.items():
         if name not in value:
             if name not in MAY_BE_ABSENT:
@@ -132,7 +147,7 @@ def check_fields(path, value, fields, where=""):
         else:
             right = type(one) is int and rule[0] <= one <= rule[1]
         if not right:
-            fail(name, "expected %s, found %s" % (expected, found(one)))
+            fail(name, "expected %s, found %s" % (expected, described(one)))
     for name in value:
         if name not in fields:
             fail(json.dumps(name), "unknown field; the fields here are %s" % ", ".join(fields))
@@ -144,7 +159,8 @@ def read_manifest(path):
     files = package.pop("files", None) if isinstance(package, dict) else None
     check_fields(path, package, FIELDS)
     if not isinstance(files, list) or not 1 <= len(files) <= MOST_FILES:
-        damaged(path, "files: expected a list of 1 to %d items" % MOST_FILES)
+        damaged(path, "files: expected a list of 1 to %d items, found %s" % (
+            MOST_FILES, len(files) if isinstance(files, list) else described(files)))
     for index, file in enumerate(files):
         check_fields(path, file, FILE_FIELDS, "files[%d]." % index)
     return dict(package, files=files)
@@ -154,14 +170,21 @@ def check_files(files):
     """Exits unless the files of the package are those that were packed."""
     import hashlib
 
-    for name, digest in ((os.path.normpath(file["name"]), file["sha256"]) for file in files):
-        # What lies at the top is the contestant's to change, and another program may be named.
-        if not name.startswith(("lib/", "include/") if os.environ.get("KJUDGE") else
-                               ("bin/", "lib/", "include/")):
-            continue
+    digests = {os.path.normpath(file["name"]): file["sha256"] for file in files}
+    for folder in PACKED_FOLDERS:
+        for parent, folders, names in os.walk(os.path.join(HERE, folder)):
+            folders[:] = [name for name in folders if name != "__pycache__"]  # Python's own
+            for path in (os.path.join(parent, name) for name in names if name[0] != "."):
+                if os.path.relpath(path, HERE) not in digests:
+                    damaged(os.path.join(HERE, "package.json"),
+                            "files: %s is not among them" % os.path.relpath(path, HERE))
+    for name, digest in digests.items():
+        folder = name.partition("/")[0]
+        if folder not in PACKED_FOLDERS or (folder == "bin" and os.environ.get("KJUDGE")):
+            continue  # or another program is named
         path, found = os.path.join(HERE, name), hashlib.sha256()
         try:
-            with open(path, "rb") as file:
+            with open_file(path) as file:
                 for block in iter(lambda: file.read(1 << 20), b""):
                     found.update(block)
         except FileNotFoundError:
@@ -240,8 +263,8 @@ def imported(path, on_gpu):
     """Names of the modules that a file imports; on processor cores only those it always does."""
     import ast
     try:
-        with open(path, "rb") as file:
-            tree = ast.parse(file.read())
+        with open_file(path) as file:
+            tree = ast.parse(file.read(MOST_SOURCE_BYTES))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return set()  # kjudge says what is wrong with it
     names = set()

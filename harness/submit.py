@@ -186,7 +186,7 @@ class Server:
             raise Stop(EXIT_USAGE, "%s sends elsewhere, to %s; if you trust it, say --server" %
                        (self.address, place))
         try:
-            message = json.loads(error.read(ANSWER_LIMIT))["error"]
+            message = read_json(error.read(ANSWER_LIMIT))["error"]
         except RecursionError:
             if status != 429 and status < 500:
                 raise Stop(EXIT_IO, "%s: not the answer of a kjudge server (nested too deeply, "
@@ -207,9 +207,23 @@ class Server:
         raise Stop(EXIT_USAGE, message)
 
 
+def read_json(content):
+    """Strictly, as `kjudge submit` reads it: UTF-8 without a byte order mark, no name twice, no NaN."""
+    def members(pairs):
+        read = dict(pairs)
+        if len(read) < len(pairs):
+            raise ValueError("a name stands twice in the same object")
+        return read
+
+    def no_number(text):
+        raise ValueError("%s is no number in JSON" % text)
+
+    return json.loads(content.decode(), object_pairs_hook=members, parse_constant=no_number)
+
+
 def read_submission(answer, address):
     try:
-        submission = json.loads(answer)
+        submission = read_json(answer)
         known = submission["state"] in ("waiting", "judging", "done")
         if not (known and isinstance(submission["number"], int) and
                 isinstance(submission["url"], str)):
@@ -267,6 +281,8 @@ def files_of(path):
     if not path.endswith(SOURCES + ARCHIVES):
         raise Stop(EXIT_USAGE, "%s: not a file that can be handed in; these are folders and files named "
                    "%s (in lower case)" % (path, ", ".join("*" + end for end in SOURCES + ARCHIVES)))
+    if not os.path.isfile(path):  # a FIFO would be waited for
+        raise Stop(EXIT_MALFORMED, "%s: not a regular file" % path)
     with open(path, "rb") as file:
         content = file.read()
     if path.endswith(ARCHIVES):

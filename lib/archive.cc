@@ -76,7 +76,7 @@ class Unpacking {
       read_directory(from);
       // Not archive_read_support_format_zip, which takes a cut zip as well, entry by entry.
       archive_read_support_format_zip_seekable(reader);
-      if (archive_read_open_filename(reader, from.c_str(), 1 << 16) != ARCHIVE_OK) damaged();
+      if (archive_read_open_filename(reader, from.c_str(), 1 << 16) != ARCHIVE_OK) unreadable();
       return;
     }
     // Not libarchive's filters: its gzip neither compares the checksum nor sees what follows.
@@ -86,7 +86,7 @@ class Unpacking {
     KJ_CHECK(archive_read_set_format_option(reader, "tar", "read_concatenated_archives", "1") ==
              ARCHIVE_OK);
     if (archive_read_open(reader, this, nullptr, &Unpacking::read_tar, nullptr) != ARCHIVE_OK) {
-      damaged();
+      unreadable();
     }
   }
 
@@ -97,15 +97,14 @@ class Unpacking {
       const int status = archive_read_next_header(reader_.get(), &entry);
       ++index_;
       if (status == ARCHIVE_EOF) break;
-      if (status != ARCHIVE_OK) damaged();
+      if (status != ARCHIVE_OK) unreadable();
       unpack(entry);
     }
     if (tar_ && files_ > 0 && zeros_ < kTarEnd) {
-      broken("damaged (cut short: a tar ends with zeros)");
+      damaged("cut short: a tar ends with zeros");
     }
     if (directory_ && !directory_->empty()) {
-      broken(
-          cat("damaged (", directory_->size(), " entries of its central directory are not there)"));
+      damaged(cat(directory_->size(), " entries of its central directory are not there"));
     }
     if (files_ == 0) broken("no files in it");
   }
@@ -126,7 +125,7 @@ class Unpacking {
       directory_ = read_zip_directory(zip);
     } catch (const Error& error) {
       if (error.fault() != Fault::malformed) throw;
-      broken(cat("damaged (", error.what(), ")"));
+      damaged(error.what());
     }
     if (directory_->empty()) broken("no files in it");
   }
@@ -154,11 +153,15 @@ class Unpacking {
     throw Error(fault_, cat(printable_name(name_) ? name_ : "the archive", ": ",
                             entry_.empty() ? "" : entry_ + ": ", rule));
   }
-  [[noreturn]] void damaged() const {
+  [[noreturn]] void damaged(std::string_view why) const {
+    broken(cat("damaged (", why, "); make the archive anew"));
+  }
+  [[noreturn]] void unreadable() const {
     if (unreadable_ != nullptr) std::rethrow_exception(unreadable_);
     const char* why = archive_error_string(reader_.get());
     broken(cat("damaged, or no tar, tar.gz, tar.zst or zip (",
-               why != nullptr && printable_name(why) ? why : "no reason given", ")"));
+               why != nullptr && printable_name(why) ? why : "no reason given",
+               "); make the archive anew"));
   }
 
   void unpack(archive_entry* entry) {
@@ -168,7 +171,7 @@ class Unpacking {
     if (directory_) {
       const auto named = directory_->find(given);
       if (named == directory_->end())
-        broken("damaged (the central directory has no such name, or it has a backslash)");
+        damaged("the central directory has no such name, or it has a backslash");
       directory_->erase(named);
     }
     std::string path = given;
@@ -219,7 +222,7 @@ class Unpacking {
     for (;;) {
       const la_ssize_t n = archive_read_data(reader_.get(), block.data(), block.size());
       if (n == 0) return;
-      if (n < 0) damaged();
+      if (n < 0) unreadable();
       check_size(static_cast<std::uint64_t>(n));
       unpacked_ += static_cast<std::uint64_t>(n);
       for (std::string_view rest(block.data(), static_cast<std::size_t>(n)); !rest.empty();) {

@@ -170,10 +170,33 @@ void replace_file(const std::filesystem::path& path, std::string_view bytes) {
   write_by_rename(path, bytes, IfExists::replace, Sync::nothing);
 }
 
+namespace {
+
+// ld.so(8), "Dynamic string tokens": such a word in the path of a library is replaced, and nothing
+// escapes it. Empty: there is none.
+std::string linker_word(std::string_view path) {
+  for (std::size_t at = 0; (at = path.find('$', at)) != path.npos; ++at) {
+    const std::string_view rest = path.substr(at + 1);
+    for (const std::string_view word : {"ORIGIN", "LIB", "PLATFORM"}) {
+      if (rest.starts_with(cat("{", word, "}"))) return cat("${", word, "}");
+      const bool ends = rest.size() <= word.size() || rest[word.size()] == '/';
+      if (rest.starts_with(word) && ends) return cat("$", word);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
 std::filesystem::path library_directory() {
   if (const char* given = std::getenv("KJUDGE_LIBRARY_DIR")) return given;
   const auto executable = std::filesystem::read_symlink("/proc/self/exe");
-  return executable.parent_path().parent_path() / "lib" / "kjudge";
+  const auto folder = executable.parent_path().parent_path();
+  if (const std::string word = linker_word(folder.native()); !word.empty()) {
+    throw Error(Fault::usage, cat("kjudge lies in ", folder.string(), ", and the dynamic linker ",
+                                  "takes ", word, " in a path for a word of its own; move it"));
+  }
+  return folder / "lib" / "kjudge";
 }
 
 }  // namespace kjudge

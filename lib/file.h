@@ -69,7 +69,8 @@ void write_new_file(const std::filesystem::path& path, std::string_view bytes);
 void sync_directory(const std::filesystem::path& directory);
 
 // Folder with the recorder, host driver and harness that belong to this binary:
-// ../lib/kjudge seen from the executable.
+// ../lib/kjudge seen from the executable. Fault::usage where the dynamic linker would read another
+// path.
 std::filesystem::path library_directory();
 
 }  // namespace kjudge

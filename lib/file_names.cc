@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "error.h"
+#include "unicode.h"
 
 namespace kjudge {
 namespace {
@@ -18,40 +19,24 @@ struct CharacterRange {
 constexpr CharacterRange kCombining[] = {
 #include "combining_characters.inc"
 };
-constexpr CharacterRange kUnprintable[] = {{0, 0x1f},        {0x7f, 0x9f},      {0x200b, 0x200f},
-                                           {0x2028, 0x202e}, {0x2060, 0x206f},  {0xfeff, 0xfeff},
-                                           {0xfff9, 0xfffb}, {0xe0000, 0xe0fff}};
 
-template <std::size_t count>
-bool in_ranges(const CharacterRange (&ranges)[count], char32_t character) {
+bool is_combining(char32_t character) {
   const auto* range =
-      std::lower_bound(std::begin(ranges), std::end(ranges), character,
+      std::lower_bound(std::begin(kCombining), std::end(kCombining), character,
                        [](const CharacterRange& a, char32_t wanted) { return a.last < wanted; });
-  return range != std::end(ranges) && range->first <= character;
+  return range != std::end(kCombining) && range->first <= character;
 }
+
+// Without width too; a name needs none of them.
+bool is_joiner(char32_t character) { return character == 0x200c || character == 0x200d; }
 
 // nullopt: not UTF-8.
 std::optional<std::u32string> characters(std::string_view text) {
   std::u32string decoded;
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t length = lead < 0x80       ? 1
-                               : lead >> 5 == 6  ? 2
-                               : lead >> 4 == 14 ? 3
-                               : lead >> 3 == 30 ? 4
-                                                 : 0;
-    if (length == 0 || i + length > text.size()) return std::nullopt;
-    char32_t character = length == 1 ? lead : lead & (0x7fu >> length);
-    for (std::size_t k = 1; k < length; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      if (next >> 6 != 2) return std::nullopt;
-      character = character << 6 | (next & 0x3f);
-    }
-    constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-    const bool surrogate = character >= 0xd800 && character < 0xe000;
-    if (character < kLeast[length] || surrogate || character > 0x10ffff) return std::nullopt;
-    decoded.push_back(character);
-    i += length;
+  while (!text.empty()) {
+    const auto character = take_character(text);
+    if (!character) return std::nullopt;
+    decoded.push_back(*character);
   }
   return decoded;
 }
@@ -72,17 +57,7 @@ void fold_case(std::u32string& text) {
 
 std::string utf8(std::u32string_view text) {
   std::string encoded;
-  const auto put = [&](unsigned byte) { encoded.push_back(static_cast<char>(byte)); };
-  for (const char32_t c : text) {
-    if (c < 0x80) {
-      put(c);
-      continue;
-    }
-    const int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    constexpr unsigned kLead[] = {0, 0xc0, 0xe0, 0xf0};
-    put(kLead[more] | c >> (6 * more));
-    for (int k = more - 1; k >= 0; --k) put(0x80 | (c >> (6 * k) & 0x3f));
-  }
+  for (const char32_t c : text) append_utf8(encoded, c);
   return encoded;
 }
 
@@ -91,7 +66,7 @@ std::string utf8(std::u32string_view text) {
 bool printable_name(std::string_view name) {
   const auto decoded = characters(name);
   return decoded && std::none_of(decoded->begin(), decoded->end(),
-                                 [](char32_t c) { return in_ranges(kUnprintable, c); });
+                                 [](char32_t c) { return is_hidden(c) || is_joiner(c); });
 }
 
 std::string name_rule(std::string_view name) {
@@ -102,8 +77,7 @@ std::string name_rule(std::string_view name) {
   if (name.find('/') != name.npos) return "holds a \"/\"";
   if (name.front() == ' ' || name.back() == ' ') return "begins or ends with a space";
   const std::u32string decoded = characters(name).value();
-  if (std::any_of(decoded.begin(), decoded.end(),
-                  [](char32_t c) { return in_ranges(kCombining, c); })) {
+  if (std::any_of(decoded.begin(), decoded.end(), is_combining)) {
     return "holds combining characters or others that Unicode's composed form (NFC) has none of";
   }
   return "";
@@ -149,7 +123,7 @@ std::string NameRules::add(std::string_view path, Kind kind) {
 
 std::string NameRules::add_one(std::string_view path, Kind kind) {
   std::u32string key = characters(path).value();
-  if (std::any_of(key.begin(), key.end(), [](char32_t c) { return in_ranges(kCombining, c); })) {
+  if (std::any_of(key.begin(), key.end(), is_combining)) {
     return "its name holds combining characters, which some file systems change; rename it";
   }
   fold_case(key);

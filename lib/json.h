@@ -45,8 +45,8 @@ Json parse_json(std::string_view text, std::string_view file, Fault fault,
                 const JsonLimits& limits = {});
 
 // Two-space indentation; what fits into 120 columns is on one line; shortest numbers that read back
-// the same; bytes of a string that are no UTF-8 become U+FFFD. Ends with a newline. The same value,
-// the same bytes. Numbers must be finite (Fault::bug).
+// the same; hidden characters (unicode.h) are escaped; bytes that are no UTF-8 become U+FFFD. Ends
+// with a newline. The same value, the same bytes. Numbers must be finite (Fault::bug).
 std::string print_json(const Json& value);
 // The same on one line, without an end of line.
 std::string print_flat_json(const Json& value);

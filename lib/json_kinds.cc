@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "json_text.h"
+#include "unicode.h"
 
 namespace kjudge {
 namespace {
@@ -136,16 +137,11 @@ Kind<std::string> text_kind(std::size_t limit) {
 }
 
 Kind<std::string> line_kind(std::size_t least, std::size_t limit) {
-  using namespace std::string_literals;
   return string_kind(
-      cat("one line of text, ", least == 0 ? "at most " : cat(least, " to "), limit, " bytes"),
-      limit,
-      [=](const std::string& text) {
-        return text.size() >= least && std::none_of(text.begin(), text.end(), [](char c) {
-                 return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-               });
-      },
-      {{"pattern", Json{"^[^\0-\x1f\x7f]*$"s}},
+      cat("one line of visible text, ", least == 0 ? "at most " : cat(least, " to "), limit,
+          " bytes"),
+      limit, [=](const std::string& text) { return text.size() >= least && shows_as_it_is(text); },
+      {{"pattern", Json{cat("^[^", hidden_characters_pattern(), "]*$")}},
        {"minLength", Json{static_cast<std::int64_t>(least > 0)}}});
 }
 

@@ -89,7 +89,7 @@ Kind<double> number_kind(double low = -std::numeric_limits<double>::infinity(),
 Kind<double> any_number_kind();
 // Any text up to `limit` bytes.
 Kind<std::string> text_kind(std::size_t limit = 1 << 20);
-// One line without control characters, `least` to `limit` bytes.
+// One line that shows as it is (unicode.h), `least` to `limit` bytes: what people are shown.
 Kind<std::string> line_kind(std::size_t least = 0, std::size_t limit = 1000);
 // What the whole of `pattern` matches, up to 200 bytes; `what` says it in words. A POSIX extended
 // regular expression that means the same in a JSON Schema.

@@ -7,6 +7,7 @@
 
 #include "json.h"
 #include "json_text.h"
+#include "unicode.h"
 
 namespace kjudge {
 namespace {
@@ -244,11 +245,6 @@ class PlainScanner {
       if (length == 0) return false;
       rest_.remove_prefix(length);
     }
-  }
-
-  static bool is_plain(char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
   }
 
   // How many bytes it is; 0: not a plain one.

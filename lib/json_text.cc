@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "error.h"
+#include "unicode.h"
 
 namespace kjudge {
 namespace {
@@ -18,45 +19,44 @@ bool plain_name(std::string_view name) {
   });
 }
 
-}  // namespace
-
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
+// As \u202e; what lies beyond U+FFFF as a pair of halves.
+void append_escape(std::string& out, char32_t character) {
+  if (character > 0xffff) {
+    append_escape(out, 0xd800 + ((character - 0x10000) >> 10));
+    append_escape(out, 0xdc00 + (character & 0x3ff));
+    return;
   }
-  const bool overlong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xf0 && byte(1) < 0x90);
-  const bool surrogate = lead == 0xed && byte(1) >= 0xa0;
-  const bool beyond = lead == 0xf4 && byte(1) >= 0x90;
-  return overlong || surrogate || beyond ? 0 : length;
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  out += "\\u";
+  for (int shift = 12; shift >= 0; shift -= 4) out += kDigits[character >> shift & 15];
 }
+
+}  // namespace
 
 std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    const char c = text[0];
-    if (length == 0) {
+    std::size_t plain = 0;
+    while (plain < text.size() && is_plain(text[plain])) ++plain;
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    const std::string_view before = text;
+    const auto character = take_character(text);
+    if (!character) {
       out += "\xef\xbf\xbd";  // U+FFFD
-    } else if (c == '"' || c == '\\') {
+    } else if (*character == '"' || *character == '\\') {
       out += '\\';
-      out += c;
-    } else if (c == '\n') {
+      out += before[0];
+    } else if (*character == '\n') {
       out += "\\n";
-    } else if (c == '\t') {
+    } else if (*character == '\t') {
       out += "\\t";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      static constexpr std::string_view kDigits = "0123456789abcdef";
-      out += cat("\\u00", std::string(1, kDigits[static_cast<unsigned char>(c) >> 4]),
-                 std::string(1, kDigits[static_cast<unsigned char>(c) & 15]));
+    } else if (is_hidden(*character)) {
+      append_escape(out, *character);
     } else {
-      out += text.substr(0, length);
+      out += before.substr(0, before.size() - text.size());
     }
-    text.remove_prefix(std::max<std::size_t>(length, 1));
   }
   return out + '"';
 }
@@ -74,9 +74,7 @@ std::string json_number(double value) {
 
 std::string shown(std::string_view text) {
   if (text.size() <= kShown) return in_quotes(text);
-  std::size_t cut = kShown;
-  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80) --cut;
-  return in_quotes(text.substr(0, cut)) + "...";
+  return in_quotes(whole_characters(text.substr(0, kShown))) + "...";
 }
 
 std::string member_path(std::string_view path, std::string_view name) {

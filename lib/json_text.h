@@ -9,9 +9,10 @@ namespace kjudge {
 
 // What the files json_*.cc write alike: in documents and in messages about them.
 
-// Length of the UTF-8 character at the front, 0 when there is none.
-std::size_t utf8_length(std::string_view text);
-// As a JSON string; bytes that are no UTF-8 become U+FFFD.
+// ASCII that a JSON string holds without an escape.
+constexpr bool is_plain(char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; }
+// As a JSON string; hidden characters (unicode.h) are escaped, bytes that are no UTF-8 become
+// U+FFFD.
 std::string in_quotes(std::string_view text);
 // Always with a point or an exponent, so that it reads back as a double, and -0 with its sign.
 std::string json_number(double value);

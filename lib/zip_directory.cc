@@ -8,9 +8,12 @@
 #include <cerrno>
 #include <cstdint>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "error.h"
 #include "file.h"
+#include "file_names.h"
 
 namespace kjudge {
 namespace {
@@ -18,9 +21,16 @@ namespace {
 // The end of a zip (PKWARE's APPNOTE 4.3): central headers, one for each entry, then
 //   end   = "PK" 5 6, this disk u16, disk of the directory u16, entries here u16, entries u16,
 //           bytes of the directory u32, its offset u32, bytes of the comment u16, comment
-//   header = "PK" 1 2, 16 bytes, u32 3 times (CRC, sizes), bytes of name u16, of extra u16,
-//           of comment u16, disk u16, 6 bytes, offset of the entry u32, name, extra, comment
-constexpr std::size_t kEndBytes = 22, kHeaderBytes = 46, kMostComment = 0xffff;
+//   header = "PK" 1 2, 6 bytes, method u16, 4 bytes, sums, bytes of name u16, of extra u16, of
+//            comment u16, disk u16, 6 bytes, offset of the entry u32, name, extra, comment
+//   sums   = CRC u32, packed bytes u32, bytes u32
+// An entry (4.3.7), whose sums stand behind the data where it was written in one go, to a pipe:
+//   entry = "PK" 3 4, version u16, flags u16, method u16, 4 bytes, sums, bytes of name u16, of
+//           extra u16, name, extra, data, descriptor where the flags say so
+//   descriptor = "PK" 7 8 or nothing, sums, the sizes in 4 or 8 bytes
+constexpr std::size_t kEndBytes = 22, kHeaderBytes = 46, kMostComment = 0xffff, kEntryBytes = 30;
+constexpr std::uint64_t kHasDescriptor = 1 << 3;  // of the flags
+constexpr std::string_view kEntryMark = "PK\x03\x04", kDescriptorMark = "PK\x07\x08";
 
 std::uint64_t number(std::string_view bytes, std::size_t at, std::size_t size) {
   std::uint64_t value = 0;
@@ -45,6 +55,87 @@ std::string read_at(const Fd& file, std::uint64_t at, std::uint64_t size) {
   return bytes;
 }
 
+struct Entry {
+  std::string name;
+  std::uint64_t offset = 0;
+  std::string method, sums;  // as they stand there
+};
+
+// Bytes of the descriptor of `entry` that `text` begins with; 0: there is none.
+std::size_t descriptor_bytes(std::string_view text, const Entry& entry) {
+  for (const std::string_view mark : {kDescriptorMark, std::string_view()}) {
+    for (const bool wide : {false, true}) {
+      const std::string zeros(wide ? 4 : 0, '\0');
+      const std::string descriptor =
+          cat(mark, entry.sums.substr(0, 8), zeros, entry.sums.substr(8), zeros);
+      if (text.starts_with(descriptor)) return descriptor.size();
+    }
+  }
+  return 0;
+}
+
+// The entries lie one behind the other from the start of the file to the directory, at `end`.
+class EntryWalk {
+ public:
+  EntryWalk(const Fd& file, std::uint64_t end) : file_(file), end_(end) {}
+
+  void run(std::vector<Entry> entries) {
+    std::sort(entries.begin(), entries.end(),
+              [](const Entry& a, const Entry& b) { return a.offset < b.offset; });
+    if (!entries.empty() && entries[0].offset != 0) refuse("bytes before its first entry");
+    for (const Entry& entry : entries) {
+      come_to(entry.offset);
+      pass(entry);
+    }
+    if (!entries.empty()) come_to(end_);
+  }
+
+ private:
+  void come_to(std::uint64_t next) const {
+    if (at_ > next) refuse("two entries at the same place");
+    if (at_ < next) refuse_between(next);
+  }
+
+  [[noreturn]] void refuse_between(std::uint64_t next) const {
+    const std::string start = read_at(file_, at_, std::min<std::uint64_t>(kEntryBytes, next - at_));
+    if (start.size() == kEntryBytes && start.starts_with(kEntryMark)) {
+      const std::uint64_t room = next - at_ - kEntryBytes;
+      const std::string name =
+          read_at(file_, at_ + kEntryBytes, std::min(room, number(start, 26, 2)));
+      refuse(cat("its central directory leaves out the entry ",
+                 printable_name(name) ? name : cat("at byte ", at_)));
+    }
+    refuse(cat("bytes ", at_, " to ", next, " belong to no entry of its central directory"));
+  }
+
+  // Sizes of all ones stand elsewhere, in 8 bytes; the directory's hold.
+  static bool agrees(std::string_view sums, const Entry& entry) {
+    return sums == entry.sums || (sums.substr(0, 4) == entry.sums.substr(0, 4) &&
+                                  sums.substr(4) == std::string(8, '\xff'));
+  }
+
+  void pass(const Entry& entry) {
+    const std::uint64_t header = kEntryBytes + entry.name.size();
+    if (header > end_ - at_) refuse("an entry is cut short");
+    const std::string start = read_at(file_, at_, header);
+    if (!start.starts_with(kEntryMark)) refuse(cat("no entry at byte ", at_));
+    if (number(start, 26, 2) != entry.name.size() || start.substr(kEntryBytes) != entry.name) {
+      refuse("an entry has another name in its central directory");
+    }
+    const bool described = (number(start, 6, 2) & kHasDescriptor) != 0;
+    if (start.substr(8, 2) != entry.method || !(described || agrees(start.substr(14, 12), entry))) {
+      refuse("an entry has another method, CRC or size in its central directory");
+    }
+    at_ += header + number(start, 28, 2) + number(entry.sums, 4, 4);
+    if (at_ >= end_ || !described) return;
+    constexpr std::uint64_t kMostBytes = 24;
+    at_ += descriptor_bytes(read_at(file_, at_, std::min(kMostBytes, end_ - at_)), entry);
+  }
+
+  const Fd& file_;
+  std::uint64_t end_, at_ = 0;
+};
+
 }  // namespace
 
 std::multiset<std::string> read_zip_directory(const std::filesystem::path& path) {
@@ -68,8 +159,7 @@ std::multiset<std::string> read_zip_directory(const std::filesystem::path& path)
   if (offset + bytes != tail_at + at) refuse("its central directory does not lie where it says");
 
   const std::string directory = read_at(file, offset, bytes);
-  std::multiset<std::string> names;
-  std::set<std::uint64_t> places;
+  std::vector<Entry> found;
   std::string_view rest = directory;
   for (std::uint64_t i = 0; i < entries; ++i) {
     if (rest.size() < kHeaderBytes || !rest.starts_with("PK\x01\x02")) {
@@ -78,12 +168,14 @@ std::multiset<std::string> read_zip_directory(const std::filesystem::path& path)
     const std::uint64_t name = number(rest, 28, 2);
     const std::uint64_t whole = kHeaderBytes + name + number(rest, 30, 2) + number(rest, 32, 2);
     if (whole > rest.size()) refuse("its central directory is cut short");
-    names.emplace(rest.substr(kHeaderBytes, name));
-    if (!places.insert(number(rest, 42, 4)).second) refuse("two entries at the same place");
+    found.push_back({std::string(rest.substr(kHeaderBytes, name)), number(rest, 42, 4),
+                     std::string(rest.substr(10, 2)), std::string(rest.substr(16, 12))});
     rest.remove_prefix(whole);
   }
   if (!rest.empty()) refuse("its central directory has more entries than it says");
-  if (!places.empty() && *places.begin() != 0) refuse("bytes before its first entry");
+  std::multiset<std::string> names;
+  for (const Entry& entry : found) names.insert(entry.name);
+  EntryWalk(file, offset).run(std::move(found));
   return names;
 }
 

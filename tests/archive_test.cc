@@ -248,7 +248,8 @@ TEST_CASE("archive: bombs stop at the ratio, whatever is claimed") {
   // Below a MiB nothing is a bomb.
   CHECK(unpacked(folder, zstd(tar({{"zeros", std::string(1 << 20, '\0')}})), "a.tar.zst") == "");
   for (const std::string& twice : {zstd(zstd(tar({{"a"}}))), gzip(zstd(tar({{"a"}})))}) {
-    CHECK(unpacked(folder, twice, "a.tar.zst").ends_with("(compressed more than once)"));
+    CHECK(unpacked(folder, twice, "a.tar.zst")
+              .ends_with("(compressed more than once); make the archive anew"));
   }
 }
 
@@ -270,6 +271,14 @@ TEST_CASE("archive: damaged, cut, empty and other files") {
 }
 
 namespace {
+
+// Of what is refused, without what to do.
+std::string zip_message(const TempDir& folder, const std::string& bytes) {
+  std::string message = unpacked(folder, bytes, "a.zip");
+  const std::size_t end = message.find("; make the archive anew");
+  CHECK((message.empty() || message == "no files in it") == (end == message.npos));
+  return message.substr(0, end);
+}
 
 // Each cut is refused with a reason, each changed byte too, or it changes no file.
 void check_cuts_and_changes(const std::string& good, const std::string& name) {
@@ -345,15 +354,15 @@ TEST_CASE("archive: no cut of a zip gives other files, and its names are those i
   const std::string good = zip({{"TASK.md", "write\n"}, {"sub/a", "a program"}});
   check_cuts_and_changes(good, "a.zip");
   const TempDir folder;
-  const auto message = [&](const std::string& bytes) { return unpacked(folder, bytes, "a.zip"); };
+  const auto message = [&](const std::string& bytes) { return zip_message(folder, bytes); };
   CHECK(message(zip({{"a"}, {"b"}}, "a comment")) == "");
   CHECK(message(zip({{"a"}, {"b", "x", "c"}})) ==
-        "entry 2: damaged (the central directory has no such name, or it has a backslash)");
+        "damaged (an entry has another name in its central directory)");
   CHECK(message(zip({{"a", "x", ""}, {"b"}})) == "damaged (bytes before its first entry)");
   CHECK(message(good.substr(0, good.find("PK\x01\x02"))) ==
         "damaged (no central directory at its end)");
   CHECK(message(good + "x") == "damaged (bytes after its central directory)");
-  CHECK(message("x" + good).starts_with("damaged, or no tar"));
+  CHECK(unpacked(folder, "x" + good, "a.zip").starts_with("damaged, or no tar"));
   CHECK(message(zip({})) == "no files in it");
   std::string one_less = good;
   one_less[good.size() - 14] = one_less[good.size() - 12] = 1;
@@ -365,6 +374,60 @@ TEST_CASE("archive: no cut of a zip gives other files, and its names are those i
   const std::size_t offset = good.rfind("PK\x01\x02") + 42;
   same_place.replace(offset, 4, little(0, 4));
   CHECK(message(same_place) == "damaged (two entries at the same place)");
+}
+
+TEST_CASE("archive: a zip's entry that its central directory leaves out is not passed over") {
+  const TempDir folder;
+  const auto message = [&](const std::string& bytes) { return zip_message(folder, bytes); };
+  CHECK(message(zip({{"a"}, {"evil.py", "x", ""}, {"b"}})) ==
+        "damaged (its central directory leaves out the entry evil.py)");
+  CHECK(message(zip({{"a"}, {"evil.py", "x", ""}})) ==
+        "damaged (its central directory leaves out the entry evil.py)");
+  CHECK(message(zip({{"a"}, {"\xe2\x80\xae.py", "x", ""}})) ==
+        "damaged (its central directory leaves out the entry at byte 32)");
+  const std::string good = zip({{"a"}, {"b"}});
+  const std::size_t second = good.find("PK\x03\x04", 1);
+  for (const bool between : {true, false}) {  // of the entries; before the directory
+    CAPTURE(between);
+    std::string gap = good;
+    gap.insert(between ? second : good.find("PK\x01\x02"), "bytes");
+    if (between) gap.replace(gap.rfind("PK\x01\x02") + 42, 4, little(second + 5, 4));
+    gap.replace(gap.size() - 6, 4, little(good.find("PK\x01\x02") + 5, 4));
+    CHECK(message(gap) == cat("damaged (bytes ", between ? "32 to 37" : "64 to 69",
+                              " belong to no entry of its central directory)"));
+  }
+}
+
+TEST_CASE("archive: a zip with its sizes after the data, as a pipe gets it") {
+  const TempDir folder;
+  for (const std::string mark : {"PK\x07\x08", ""}) {
+    for (const int size : {4, 8}) {
+      CAPTURE(size);
+      std::string piped = zip({{"a", "one"}, {"b", "two"}});
+      const std::size_t second = piped.find("PK\x03\x04", 1), third = piped.find("PK\x01\x02");
+      const auto descriptor = [&](std::size_t at) {
+        return mark + piped.substr(at + 14, 4) + little(3, size) + little(3, size);
+      };
+      const std::string after_a = descriptor(0), after_b = descriptor(second);
+      for (const std::size_t at : {std::size_t{0}, second}) {
+        piped.replace(at + 6, 2, little(8, 2));
+        piped.replace(at + 14, 12, std::string(12, '\0'));
+      }
+      for (std::size_t at = third; at != piped.npos; at = piped.find("PK\x01\x02", at + 1)) {
+        piped.replace(at + 8, 2, little(8, 2));
+      }
+      piped.insert(third, after_b);
+      piped.insert(second, after_a);
+      piped.replace(piped.rfind("PK\x01\x02") + 42, 4, little(second + after_a.size(), 4));
+      piped.replace(piped.size() - 6, 4, little(third + after_a.size() + after_b.size(), 4));
+      CHECK(unpacked(folder, piped, "a.zip") == "");
+      CHECK(read_file(folder.path() / "to/b") == "two");
+      piped.insert(second + after_a.size(), "x");
+      piped.replace(piped.rfind("PK\x01\x02") + 42, 4, little(second + after_a.size() + 1, 4));
+      piped.replace(piped.size() - 6, 4, little(third + after_a.size() + after_b.size() + 1, 4));
+      CHECK(zip_message(folder, piped).ends_with("belong to no entry of its central directory)"));
+    }
+  }
 }
 
 TEST_CASE("archive: a gzip or zstd in several parts is one") {
@@ -388,7 +451,7 @@ TEST_CASE("archive: zeros after a tar do not keep the reader for ever") {
   for (const auto& compressed : {gzip, zstd}) {
     CHECK(unpacked(folder, compressed(few), "a.tar.gz", limits) == "");
     CHECK(unpacked(folder, compressed(many), "a.tar.gz", limits)
-              .ends_with("(it holds more than its files may)"));
+              .ends_with("(it holds more than its files may); make the archive anew"));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "file.h"
+#include "json_faults.h"
 #include "judge/doctor_measure.h"
 
 using namespace kjudge;
@@ -69,6 +70,18 @@ TEST_CASE("a measured device's file that is something else says what to do") {
       CHECK(std::string(error.what()).ends_with("; measure again: kjudge doctor --measure"));
     }
   }
+}
+
+TEST_CASE("every field of a measured device refuses every wrong kind, and names itself") {
+  const TempDir folder;
+  const int tried = json_faults::try_every_fault(
+      Json{measured_device_table().write(measured())}, json_format(measured_device_table()).schema,
+      [&](const std::string& faulty) {
+        store(folder, faulty);
+        read_measured_device(folder.path(), kGpu);
+      },
+      {.file = measured_device_path(folder.path(), kGpu).string()});
+  CHECK(tried > 200);
 }
 
 TEST_CASE("a measured device as text") {

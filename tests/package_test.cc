@@ -58,11 +58,6 @@ TEST_CASE("package: every field of a manifest refuses every wrong kind, and name
   CHECK(tried > 80);
 }
 
-TEST_CASE("package: the schema is the golden one") {
-  const std::string schema = print_json(json_format(package_table()).schema);
-  CHECK(schema == golden("schema", schema));
-}
-
 // As for other formats: tests/json_faults.h.
 TEST_CASE("package: a manifest cut or changed anywhere is refused, or another manifest") {
   std::string text = package_to_json(example());

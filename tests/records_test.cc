@@ -59,6 +59,23 @@ void try_faults(const FieldTable<T>& table, const T& right) {
 
 }  // namespace
 
+TEST_CASE("a record that could not be read back is not written") {
+  for (const char* text : {"a\nb", "a\u202eb", "\u009b"}) {
+    const auto message =
+        json_faults::message_of([&] { record_json(bar_table(), a_bar(text), kBarRecord); });
+    CHECK_MESSAGE(message.starts_with("the bar: name: expected one line of visible text"), message);
+    Rejudgement set;
+    set.challenge = "softmax";
+    set.reason = text;
+    set.made = utc_now();
+    set.evaluations = {{1, 1, "id", "run"}};
+    const auto said =
+        json_faults::message_of([&] { record_json(rejudgement_table(), set, kRejudgementRecord); });
+    CHECK_MESSAGE(said.starts_with("the rejudgement: reason: expected one line of"), said);
+  }
+  CHECK(record_json(bar_table(), a_bar("x"), kBarRecord) == Json{bar_table().write(a_bar("x"))});
+}
+
 TEST_CASE("a record is read back as it was written, and taken back by a later one") {
   const Directory directory;
   CHECK(bars_in(directory.results).empty());

@@ -71,7 +71,7 @@ TEST_CASE("a worker's numbers are lengths of time, or nothing") {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   CHECK(time_of(0) == 0);
   CHECK(time_of(1.5e6) == 1.5e6);
-  for (const double none : {-1.0, kInfinity, -kInfinity, std::nan("")}) {
+  for (const double none : {-1.0, 86'400e9 + 1, 1e300, kInfinity, -kInfinity, std::nan("")}) {
     CHECK(std::isnan(time_of(none)));
     CHECK_FALSE(plausible({2560, none}));
     CHECK_FALSE(plausible({none, 32}));

@@ -8,6 +8,7 @@
 #include "bundle/format.h"
 #include "bundle/validate.h"
 #include "elf_image.h"
+#include "unicode.h"
 
 namespace kjudge {
 namespace {
@@ -15,38 +16,15 @@ namespace {
 constexpr std::size_t kNameBytes = 256;  // shapes, tensors, devices, versions
 constexpr std::size_t kNoteBytes = 4096;
 constexpr std::size_t kMaxDims = 16;
-// Bytes of the UTF-8 sequence at the start of `text` that is no control character; 0 when there is
-// none. Overlong forms, surrogates and what lies past U+10FFFF are none.
-std::size_t printable_sequence(std::string_view text) {
-  const auto byte = [&](std::size_t i) -> unsigned {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
-  };
-  const auto continues = [&](std::size_t i) { return (byte(i) & 0xc0) == 0x80; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
-  if (first >= 0xc2 && first < 0xe0) {
-    const bool control = first == 0xc2 && byte(1) < 0xa0;
-    return continues(1) && !control ? 2 : 0;
-  }
-  if (first >= 0xe0 && first < 0xf0) {
-    const bool overlong = first == 0xe0 && byte(1) < 0xa0;
-    const bool surrogate = first == 0xed && byte(1) >= 0xa0;
-    return continues(1) && continues(2) && !overlong && !surrogate ? 3 : 0;
-  }
-  if (first >= 0xf0 && first < 0xf5) {
-    const bool overlong = first == 0xf0 && byte(1) < 0x90;
-    const bool too_large = first == 0xf4 && byte(1) >= 0x90;
-    return continues(1) && continues(2) && continues(3) && !overlong && !too_large ? 4 : 0;
-  }
-  return 0;
-}
 
 void check_text(std::string_view what, std::string_view text, std::size_t most) {
   if (text.size() > most) refuse(cat(what, " is longer than ", most, " bytes"));
-  for (std::size_t i = 0; i < text.size();) {
-    const std::size_t length = printable_sequence(text.substr(i));
-    if (length == 0) refuse(cat(what, " is not UTF-8 without control characters (byte ", i, ")"));
-    i += length;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t at = text.size() - rest.size();
+    const auto character = take_character(rest);
+    if (!character || is_control(*character)) {
+      refuse(cat(what, " is not UTF-8 without control characters (byte ", at, ")"));
+    }
   }
 }
 

@@ -318,11 +318,6 @@ FieldTable<ShapeFile> shape_table() {
 }
 
 FieldTable<DeviceRates> rates_table() {
-  std::vector<std::pair<std::string, std::string>> dtypes;
-  for (int i = 0; i < kDTypeCount; ++i) {
-    const std::string dtype(name(static_cast<DType>(i)));
-    dtypes.emplace_back(dtype, dtype);
-  }
   const Kind<double> rate = number_kind(1, 1e18);
   return FieldTable<DeviceRates>(
       {required("device", &DeviceRates::device, line_kind(1, 200),
@@ -330,7 +325,7 @@ FieldTable<DeviceRates> rates_table() {
        optional("bytes_per_s", &DeviceRates::bytes_per_s, rate,
                 "bytes of memory that it reads and writes in a second"),
        optional("operations_per_s", &DeviceRates::operations_per_s,
-                map_kind(word_kind(dtypes), rate),
+                map_kind(dtype_word_kind(), rate),
                 "operations that it does in a second, by the shape's dtype")});
 }
 
@@ -357,6 +352,15 @@ FieldTable<ChallengeLimits> limits_table() {
 }
 
 }  // namespace
+
+Kind<std::string> dtype_word_kind() {
+  std::vector<std::pair<std::string, std::string>> words;
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const std::string dtype(name(static_cast<DType>(i)));
+    words.emplace_back(dtype, dtype);
+  }
+  return word_kind(words);
+}
 
 const FieldTable<ChallengeFile>& challenge_table() {
   using File = ChallengeFile;

@@ -99,6 +99,9 @@ struct ChallengeFile {
   std::vector<ShapeFile> shapes, tests;
 };
 
+// The name of a dtype, as it is written.
+Kind<std::string> dtype_word_kind();
+
 // The format, all of it: kjudge-challenge(5) in code.
 const FieldTable<ChallengeFile>& challenge_table();
 

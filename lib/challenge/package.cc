@@ -157,7 +157,8 @@ const FieldTable<PackageManifest>& package_table() {
                 "of the source it was built from"),
        required("arch", &M::arch, word_kind<std::string>({{"x86_64", "x86_64"}}),
                 "of the processor that the binary is for"),
-       required("glibc", &M::glibc, matching_kind("a version such as 2.36", "[0-9]+\\.[0-9]+"),
+       required("glibc", &M::glibc,
+                matching_kind("a version such as 2.36", "[0-9]{1,4}[.][0-9]{1,4}"),
                 "the oldest C library that the binary runs with"),
        required("files", &M::files, list_kind(object_kind(packed_file_table()), 1, 100'000),
                 "all but package.json, in the order of their names")});

@@ -5,8 +5,8 @@
 #include <csignal>
 #include <utility>
 
-#include "judge/agreement.h"
 #include "decimal.h"
+#include "judge/agreement.h"
 #include "judge/capture_protocol.h"
 #include "judge/interrupt.h"
 #include "judge/made_up_inputs.h"
@@ -258,6 +258,9 @@ void run_capture(const Driver& driver, const Challenge& challenge, const Capture
 
   const fs::path library = library_directory();
   const fs::path recorder = library / "libkjudge_recorder.so";
+  if (!fs::exists(recorder)) {
+    throw Error(Fault::host, cat(recorder.string(), ": not found; the installation is incomplete"));
+  }
   ChildOptions child;
   child.program = "/usr/bin/env";
   child.arguments = {"python3", (library / "harness" / "capture.py").string(),

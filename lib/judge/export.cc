@@ -23,6 +23,7 @@
 #include "store/challenges.h"
 #include "store/judgements.h"
 #include "store/standings.h"
+#include "unicode.h"
 
 namespace kjudge {
 namespace {
@@ -71,13 +72,11 @@ std::string base64(std::string_view bytes) {
 }
 
 // As JSON strings must be.
-bool is_utf8(const std::string& text) {
-  try {
-    const Json back = parse_json(print_flat_json(Json{text}), "", Fault::malformed);
-    return std::get<std::string>(back.value) == text;
-  } catch (const Error&) {
-    return false;
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    if (!take_character(text)) return false;
   }
+  return true;
 }
 
 // Lines into a compressed file that appears whole.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "replay/plausible.h"
+
 namespace kjudge {
 namespace {
 
@@ -50,7 +52,7 @@ std::uint64_t bytes_beyond_caches(const Work& work, CacheMode cache, std::uint64
 
 void keep_longer(Shape& shape, std::uint64_t work, const std::optional<Rate>& rate) {
   if (work == 0 || !rate) return;
-  const double ns = static_cast<double>(work) / rate->per_s * 1e9;
+  const double ns = std::min(static_cast<double>(work) / rate->per_s * 1e9, kMostNs);
   if (shape.floor_ns && ns <= *shape.floor_ns) return;
   shape.floor_ns = ns;
   shape.floor_from = rate->from;

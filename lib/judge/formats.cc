@@ -27,6 +27,7 @@
 #include "store/rejudgement.h"
 #include "store/results.h"
 #include "store/running.h"
+#include "store/tokens_json.h"
 
 namespace kjudge {
 
@@ -64,7 +65,8 @@ std::vector<JsonFormat> json_formats() {
                                      json_format(packed_table()),
                                      json_format(exported_table()),
                                      json_format(played_off_table())};
-  for (const auto& more : {records_json_formats(), rejudged_json_formats()}) {
+  for (const auto& more :
+       {records_json_formats(), rejudged_json_formats(), tokens_json_formats()}) {
     formats.insert(formats.end(), more.begin(), more.end());
   }
   return formats;

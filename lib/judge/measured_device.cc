@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/measured_device.h"
 
+#include "challenge/challenge_format.h"
 #include "error.h"
 #include "file.h"
+#include "replay/plausible.h"
 #include "sha256.h"
 
 // Versions of the format
@@ -14,12 +16,12 @@ namespace {
 namespace fs = std::filesystem;
 
 Kind<double> rate_kind() { return number_kind(1, 1e18); }
-Kind<double> share_kind() { return number_kind(0); }
+Kind<double> share_kind() { return number_kind(0, 1e6); }
 
 FieldTable<Noise> noise_table() {
   return FieldTable<Noise>(
       {required("shape", &Noise::shape, line_kind(1), "name of the shape"),
-       required("time_ns", &Noise::time_ns, number_kind(0), "of the kernel"),
+       required("time_ns", &Noise::time_ns, number_kind(0, kMostNs), "of the kernel"),
        required("replays_per_arm", &Noise::replays_per_arm, integer_kind(1, 100),
                 "of each arm in each pair"),
        required("error_median", &Noise::error_median, share_kind(),
@@ -42,7 +44,7 @@ FieldTable<MeasuredRates> rates_table() {
       {required("read_bytes_per_s", &R::read_bytes_per_s, rate_kind(), "of memory, only read"),
        required("copied_bytes_per_s", &R::copied_bytes_per_s, rate_kind(),
                 "of memory, read and written together"),
-       required("operations_per_s", &R::operations_per_s, map_kind(line_kind(1, 40), rate_kind()),
+       required("operations_per_s", &R::operations_per_s, map_kind(dtype_word_kind(), rate_kind()),
                 "by dtype, of plain arithmetic and not of matrix units; a multiply-add is two")});
 }
 

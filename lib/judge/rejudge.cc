@@ -175,7 +175,8 @@ int make_rejudgement(const ResultsDirectory& results, const ScoreIndex& index,
     set.evaluations.push_back({submission.number, last->number, last->id, submission.run});
   }
   if (set.evaluations.empty()) throw Error(Fault::usage, "no evaluation is like that");
-  return add_record(results, kRejudgementRecord, Json{rejudgement_table().write(set)});
+  return add_record(results, kRejudgementRecord,
+                    record_json(rejudgement_table(), set, kRejudgementRecord));
 }
 
 RejudgeCounts run_rejudgement(const Driver& driver, const Challenge& challenge,

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <optional>
 
+#include "unicode.h"
+
 namespace kjudge {
 namespace {
 
@@ -116,20 +118,38 @@ std::string gpu_text(const ShapeFacts& shape) {
 
 std::string printable(std::string_view text) {
   std::string safe;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    // C1 controls are 0xc2 0x80 to 0xc2 0x9f in UTF-8.
-    const bool c1 =
-        byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
-    if (c1) ++i;
-    const bool control = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f;
-    if (c1 || control) {
+  while (!text.empty()) {
+    const std::string_view before = text;
+    const auto c = take_character(text);
+    if (!c || (is_hidden(*c) && *c != '\n' && *c != '\t')) {
       safe += '?';
     } else {
-      safe += text[i];
+      safe += before.substr(0, before.size() - text.size());
     }
   }
   return safe;
+}
+
+std::string message_text(std::string_view text) {
+  constexpr std::size_t kEnd = kMessageBytes / 4;  // what to do comes last
+  std::string message;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    if (line.size() <= kMessageBytes) {
+      message += printable(line);
+    } else {
+      const std::string_view start = whole_characters(line.substr(0, kMessageBytes - kEnd));
+      std::string_view end = line.substr(line.size() - kEnd);
+      while (!end.empty() && utf8_length(end) == 0) end.remove_prefix(1);
+      message += cat(printable(start), "[... ", line.size() - start.size() - end.size(),
+                     " bytes left out ...]", printable(end));
+    }
+    text.remove_prefix(line.size());
+    if (text.empty()) break;
+    message += '\n';
+    text.remove_prefix(1);
+  }
+  return message;
 }
 
 std::string duration_text(double ns) {

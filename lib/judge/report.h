@@ -12,8 +12,14 @@ namespace kjudge {
 
 // Text for people. Everything that came from a contestant passes printable().
 
-// `text` without control characters (but line ends and tabs), which could drive a terminal.
+// `text` with a question mark for each byte that is no UTF-8 and for each hidden character
+// (unicode.h) but line ends and tabs: what could drive a terminal, or show another text.
 std::string printable(std::string_view text);
+
+// printable() for messages on a terminal: of each line that is longer than kMessageBytes the middle
+// is left out, so that what a stranger wrote does not bury what is said of it.
+inline constexpr std::size_t kMessageBytes = 1000;
+std::string message_text(std::string_view text);
 
 // "accepted, 1.52x [1.50, 1.55]", "refused: reads input from the host".
 std::string summary(const Evaluation& evaluation);

@@ -77,7 +77,9 @@ void RecordedMemory::check_limit_locked(const char* call, std::uint64_t bytes) c
   if (limit_ == 0 || (size <= limit_ && bytes_ <= limit_ - size)) return;
   fail(CUDA_ERROR_OUT_OF_MEMORY,
        cat(call, " of ", bytes, " bytes: ", bytes_, " bytes of device memory are in use, and ",
-           limit_, " are allowed (allocations count in steps of ", kRegionGranule, ")"));
+           limit_,
+           " are allowed by the challenge's limits.memory_bytes (allocations count in steps of ",
+           kRegionGranule, "); allocate less"));
 }
 
 void RecordedMemory::add_bytes(std::uint64_t bytes) {

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "replay/plausible.h"
 #include "replay/replay.h"
 
 namespace kjudge {
@@ -37,7 +38,7 @@ std::string readable(const Failed& failed) {
   return text;
 }
 
-double time_of(double ns) { return std::isfinite(ns) && ns >= 0 ? ns : std::nan(""); }
+double time_of(double ns) { return ns >= 0 && ns <= kMostNs ? ns : std::nan(""); }
 
 bool plausible(const Calibrated& calibrated) {
   constexpr double kLongestGraphNs = 1e9, kLongestTickNs = 1e6;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "replay/measurement.h"
+#include "replay/plausible.h"
 
 namespace kjudge {
 namespace {
@@ -37,11 +38,11 @@ void Measurement::sample(RoundClock& clock) {
 void Measurement::observe(RoundFacts& round) {
   if (driver_.kind != DriverKind::cuda) return;
   const SupervisorDevice::Spin now = spin();
-  if (now.ns > 0) round.clock_mhz = now.cycles / now.ns * 1e3;
+  if (now.ns > 0) round.clock_mhz = kClockMhz.keep(now.cycles / now.ns * 1e3);
   const auto timer = phases_.time("calibrate");
   GpuReading reading = side_->gpu_reading();
-  round.power_w = reading.power_w;
-  round.temperature_c = reading.temperature_c;
+  round.power_w = kPowerW.keep(reading.power_w);
+  round.temperature_c = kTemperatureC.keep(reading.temperature_c);
   round.throttle_reasons = std::move(reading.throttle_reasons);
 }
 

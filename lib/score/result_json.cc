@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "score/result_json.h"
 
+#include "replay/plausible.h"
+
 // Versions of the format
 //   1  method 1
 
@@ -11,7 +13,8 @@ constexpr std::uint64_t kMostCount = std::uint64_t{1} << 62;
 
 // Bounds here are wide: whatever an evaluation came to, its result can be read again.
 Kind<std::string> word_text() { return text_kind(1 << 12); }
-Kind<double> nanoseconds_kind() { return number_kind(); }
+Kind<double> nanoseconds_kind() { return number_kind(0, kMostNs); }
+Kind<double> gpu_kind(const Bounds& bounds) { return number_kind(bounds.low, bounds.high); }
 Kind<std::uint64_t> count_kind() { return integer_kind<std::uint64_t>(0, kMostCount); }
 Kind<std::string> hash_kind() {
   return matching_kind("64 hexadecimal digits, or \"\" where there is none", "([0-9a-f]{64})?");
@@ -63,11 +66,11 @@ FieldTable<RoundFacts> round_table() {
                 "resolution of the event clock"),
        required("pairs", &RoundFacts::pairs, list_kind(object_kind(pair_table()), 0, 1000),
                 "in the order they were taken"),
-       optional("clock_mhz", &RoundFacts::clock_mhz, number_kind(),
+       optional("clock_mhz", &RoundFacts::clock_mhz, gpu_kind(kClockMhz),
                 "clock of a multiprocessor after the last pair; absent on the host driver"),
-       optional("power_w", &RoundFacts::power_w, number_kind(),
+       optional("power_w", &RoundFacts::power_w, gpu_kind(kPowerW),
                 "power of the GPU after the last pair; absent where NVML does not say"),
-       optional("temperature_c", &RoundFacts::temperature_c, number_kind(),
+       optional("temperature_c", &RoundFacts::temperature_c, gpu_kind(kTemperatureC),
                 "temperature of the GPU after the last pair; absent where NVML does not say"),
        optional("throttle_reasons", &RoundFacts::throttle_reasons, list_kind(word_text(), 0, 64),
                 "why the GPU held its clocks down after the last pair; absent where NVML does not "
@@ -162,7 +165,7 @@ FieldTable<OnDevice> on_device_table() {
 FieldTable<Phase> phase_table() {
   return FieldTable<Phase>(
       {required("name", &Phase::name, word_text(), "what was done"),
-       required("seconds", &Phase::seconds, number_kind(), "wall time it took")});
+       required("seconds", &Phase::seconds, number_kind(0, 1e12), "wall time it took")});
 }
 
 // The derived block, written only.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "error.h"
+#include "replay/plausible.h"
 #include "stats.h"
 
 namespace kjudge {
@@ -87,7 +88,7 @@ std::optional<TwoModes> modes_of(const ShapeFacts& shape, const std::vector<std:
 }
 
 // Times without these bounds have ratios and means that no double holds.
-constexpr double kShortestNs = 1e-3, kLongestNs = 1e18;
+constexpr double kShortestNs = 1e-3;
 
 // Why the times of a timed shape cannot be scored; empty when they can.
 std::string broken_times(const ShapeFacts& shape) {
@@ -99,8 +100,8 @@ std::string broken_times(const ShapeFacts& shape) {
           for (const double time :
                {clocks.event_ns, clocks.stamp_ns, clocks.host_ns, clocks.supervisor_ns}) {
             if (!std::isfinite(time) || time <= 0) return "a pair has a time that is not above 0";
-            if (time < kShortestNs || time > kLongestNs) {
-              return "a pair has a time that is not between 0.001 ns and 30 years";
+            if (time < kShortestNs || time > kMostNs) {
+              return "a pair has a time that is not between 0.001 ns and a day";
             }
           }
         }

@@ -25,6 +25,15 @@ std::filesystem::path record_folder(const std::filesystem::path& results, const 
 std::filesystem::path record_file(const std::filesystem::path& results, const std::string& kind,
                                   int number);
 
+// What add_record() takes, held to its table: Fault::usage with the field where it could not be
+// read back.
+template <class T>
+Json record_json(const FieldTable<T>& table, const T& record, const std::string& kind) {
+  Json json{table.write(record)};
+  table.read(JsonCursor(json, cat("the ", kind), Fault::usage));
+  return json;
+}
+
 // Writes the next one; its number. `fill` may put more files into its folder.
 int add_record(const ResultsDirectory& results, const std::string& kind, const Json& record,
                const std::function<void(const std::filesystem::path&)>& fill = {});

@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "error.h"
+#include "unicode.h"
 
 namespace kjudge {
 namespace {
@@ -55,57 +56,7 @@ void append_escaped(std::string& page, std::string_view text) {
   }
 }
 
-void append_utf8(std::string& text, char32_t c) {
-  if (c < 0x80) {
-    text += static_cast<char>(c);
-  } else if (c < 0x800) {
-    text += static_cast<char>(0xc0 | (c >> 6));
-    text += static_cast<char>(0x80 | (c & 0x3f));
-  } else if (c < 0x10000) {
-    text += static_cast<char>(0xe0 | (c >> 12));
-    text += static_cast<char>(0x80 | ((c >> 6) & 0x3f));
-    text += static_cast<char>(0x80 | (c & 0x3f));
-  } else {
-    text += static_cast<char>(0xf0 | (c >> 18));
-    text += static_cast<char>(0x80 | ((c >> 12) & 0x3f));
-    text += static_cast<char>(0x80 | ((c >> 6) & 0x3f));
-    text += static_cast<char>(0x80 | (c & 0x3f));
-  }
-}
-
 constexpr char32_t kReplacement = 0xfffd;
-
-// Takes one character from the front of `text`; kReplacement, and one byte, where there is none.
-char32_t take_character(std::string_view& text) {
-  const auto byte = [&](std::size_t i) {
-    return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i]));
-  };
-  const std::uint32_t lead = byte(0);
-  const std::size_t size = lead < 0x80   ? 1
-                           : lead < 0xc2 ? 0
-                           : lead < 0xe0 ? 2
-                           : lead < 0xf0 ? 3
-                           : lead < 0xf5 ? 4
-                                         : 0;
-  constexpr std::array<char32_t, 5> kSmallest = {0, 0, 0x80, 0x800, 0x10000};
-  char32_t c = size < 2 ? lead : lead & (0x7fu >> size);
-  bool ok = size > 0 && size <= text.size();
-  for (std::size_t i = 1; ok && i < size; ++i) {
-    ok = (byte(i) & 0xc0) == 0x80;
-    c = (c << 6) | (byte(i) & 0x3f);
-  }
-  ok = ok && c >= kSmallest[size] && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff);
-  text.remove_prefix(ok ? size : 1);
-  return ok ? c : kReplacement;
-}
-
-// Orders or hides text. The two joiners (U+200C, U+200D) stay: scripts and emoji need them.
-bool is_hidden(char32_t c) {
-  return c == 0xad || c == 0x61c || c == 0x180e || c == 0x200b || c == 0x200e || c == 0x200f ||
-         c == 0x2028 || c == 0x2029 || (c >= 0x202a && c <= 0x202e) ||
-         (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) ||
-         (c >= 0xe0000 && c <= 0xe0fff);
-}
 
 }  // namespace
 
@@ -113,7 +64,7 @@ std::string visible_text(std::string_view text) {
   std::string shown;
   shown.reserve(text.size());
   while (!text.empty()) {
-    const char32_t c = take_character(text);
+    const char32_t c = take_character(text).value_or(kReplacement);
     if (c == '\n' || c == '\t') {
       shown += static_cast<char>(c);
     } else if (c == '\r' && text.starts_with('\n')) {

@@ -2,6 +2,7 @@
 """A mistake of a challenge's author is told as that, with file and field."""
 
 import os
+import shutil
 
 import _kjudge
 
@@ -18,6 +19,16 @@ class BadChallenge(_kjudge.Case):
 
     def test_unknown_field(self):
         self.fails(self.small_challenge(colour="red"), "challenge.json", "colour")
+
+    def test_titles_and_authors_that_hide_or_turn_text(self):
+        for text in ("Softmax\u202excod", "Soft\u200bmax", "\u009b2J", "a\u2028b", "\U000e0041"):
+            for field in ("title", "author", "bounty"):
+                self.fails(self.small_challenge(**{field: text}), "challenge.json: %s: expected one line of visible "
+                           "text" % field, ", found ", "\\u")
+                shutil.rmtree(self.path("challenge"))
+
+    def test_memory_that_holds_no_tensors(self):
+        self.fails(self.small_challenge(limits={"memory_bytes": 1 << 20}), "limits.memory_bytes")
 
     def test_missing_file(self):
         challenge = self.small_challenge()

@@ -78,19 +78,33 @@ class ExitCodes(_kjudge.Case):
     def test_mistakes_in_the_configuration_file(self):
         path = self.path("config/kjudge/config.toml")
         for text, words in (
-                ('driver = "host"', "driver: expected [COMMAND] before"),
-                ("nonsense", "nonsense: expected [COMMAND] before"),
-                ("[nosuch]\nx = 1", "[nosuch]: no such command; there are selftest, "),
-                ("[worker]\nx = 1", "[worker]: no such command"),
-                ("[selftest]\nnonsense = 1", "[selftest] nonsense: no such option; there are json, "),
-                ("[selftest]\nhelp = true", "[selftest] help: no such option"),
-                ('[selftest]\ndevice = "x"', "[selftest] device: expected an integer from 0 to 1023, found x"),
-                ("[selftest]\ndevice = [1, 2]", "[selftest] device: expected one value, found 2"),
-                ("[selftest]\npairs = 3001", "[selftest] pairs: expected an integer from 1 to 3000, found 3001"),
-                ('[selftest]\ndriver = "vulkan"', "[selftest] driver: vulkan not in {auto,cuda,host}"),
-                ('[selftest]\nshape = ""', "[selftest] shape: is empty"),
-                ("[selftest]\njson = 5", "[selftest] json: expected true or false, found 5"),
-                ('[judge]\nlease = 0', "[judge] lease: expected an integer from 1 to 86400, found 0")):
+                ('driver = "host"', "line 1: driver: expected [COMMAND] before"),
+                ("nonsense", "line 1: expected [COMMAND], or NAME = VALUE as in driver = \"host\", found nonsense"),
+                ("a b = 1", "line 1: expected [COMMAND], or NAME = VALUE as in driver = \"host\", found a b = 1"),
+                ("x", "line 1: expected [COMMAND], or NAME"),
+                ("# one\n\n[nosuch]\nx = 1", "line 3: [nosuch]: no such command; there are selftest, "),
+                ("[nosuch]", "line 1: [nosuch]: no such command"),
+                ("[worker]\nx = 1", "line 1: [worker]: no such command"),
+                ("[selftest", "line 1: expected \"]\" after [selftest, found the end of the line"),
+                ("[selftest] x = 1", "line 1: expected the end of the line, found x = 1"),
+                ("[selftest]\nnonsense = 1", "line 2: [selftest] nonsense: no such option; there are json, "),
+                ("selftest.nonsense = 1", "line 1: [selftest] nonsense: no such option"),
+                ("[selftest]\nhelp = true", "line 2: [selftest] help: no such option"),
+                ('[selftest]\ndevice = "x"', "line 2: [selftest] device: expected an integer from 0 to 1023, found x"),
+                ("[selftest]\ndevice = [\n  1,\n  2]", "line 2: [selftest] device: expected one value, found 2"),
+                ("[selftest]\ndevice = [1\n2]", "line 3: expected \",\" or \"]\" in a list, found 2]"),
+                ("[selftest]\n[judge]\n[selftest]", "line 3: [selftest] stands twice, first in line 1"),
+                ("[selftest]\ndevice = 0\ndevice = 1", "line 3: device stands twice, first in line 2"),
+                ("[selftest]\npairs = 3001", "line 2: [selftest] pairs: expected an integer from 1 to 3000, found 3001"),
+                ('[selftest]\ndriver = "vulkan"', "line 2: [selftest] driver: vulkan not in {auto,cuda,host}"),
+                ("[selftest]\ndriver = vulkan", "line 2: expected a string in quotes, a number, true, false or a "
+                                               "list of them, found vulkan"),
+                ('[selftest]\nshape = "a', "line 2: a string without its last \""),
+                ('[selftest]\nshape = "a\\x"', "line 2: expected \\\", \\\\, \\n or \\t after a backslash"),
+                ('[selftest]\nshape = ""', "line 2: [selftest] shape: is empty"),
+                ("[selftest]\njson = 5", "line 2: [selftest] json: expected true or false, found 5"),
+                ("\ufeff[selftest]", "line 1: begins with a byte order mark"),
+                ('[judge]\nlease = 0', "line 2: [judge] lease: expected an integer from 1 to 86400, found 0")):
             with self.subTest(text):
                 self.write("config/kjudge/config.toml", text + "\n")
                 _, err = self.run_kjudge("selftest", "--shape", "x", "--device", "0", status=2,
@@ -102,6 +116,36 @@ class ExitCodes(_kjudge.Case):
                                  CUDA_VISIBLE_DEVICES="")
         self.assertNotEqual(self.status, 0)
         self.assertIn("cuda", err)
+
+    def test_strings_of_the_configuration_file(self):
+        for text, means in (('shape = "a#b"  # a comment', "a#b"), ("shape = 'a\\b'", "a\\b"),
+                            ('"shape" = "say \\"x\\""', 'say "x"'), ("shape = [ # one\r\n 'z', # it\n]\r", "z")):
+            self.write("config/kjudge/config.toml", "[selftest]\r\n" + text + "\n")
+            _, err = self.run_kjudge("selftest", "--challenge", "softmax", "--driver", "host", status=2)
+            self.assertIn("shape " + means, err)
+        self.write("config/kjudge/config.toml", 'selftest.shape = "w"')
+        _, err = self.run_kjudge("selftest", "--challenge", "softmax", "--driver", "host", status=2)
+        self.assertIn("shape w", err)
+
+    def test_over_long_values_are_cut_in_messages(self):
+        """Whatever they are of: what is wrong with them stands before and after."""
+        long = "v" * 100_000
+        self.write("config/kjudge/config.toml", '[selftest]\ndevice = "%s"\n' % long)
+        said = [self.run_kjudge("selftest", status=2)[1]]
+        self.write("config/kjudge/config.toml", '[selftest]\n%s = 1\n' % long)
+        said.append(self.run_kjudge("selftest", status=2)[1])
+        os.remove(self.path("config/kjudge/config.toml"))
+        said += [self.run_kjudge(*arguments, status=None, **environment)[1] for arguments, environment in (
+            (("selftest", "--device", long), {}), (("selftest", "--driver", long), {}), ((long,), {}),
+            (("selftest", "--" + long), {}), (("selftest",), {"KJUDGE_DEVICE": long}), (("score", long), {}),
+            (("selftest", "--challenge", long), {}),
+            (("token", "add", long, "--results", "r"), {}), (("dump", "/".join(["ab"] * 1000)), {}))]
+        for err in said:
+            self.assertTrue(err.startswith("kjudge: "), err[:200])
+            self.assertLess(len(err), 1400, err)
+            self.assertLess(err.count("\n"), 3, err)
+        self.assertIn("[selftest] device: expected an integer from 0 to 1023, found vvvv", said[0])
+        self.assertIn(" bytes left out ...]", said[0])
 
     def test_a_configuration_file_that_is_a_folder(self):
         os.makedirs(self.path("config/kjudge/config.toml"))

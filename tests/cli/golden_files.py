@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A results directory as version 1 left it: ranked, shown, and its queue judged."""
+"""Results directories as versions 1 and 2 left them: ranked, shown, and the queue of the first judged."""
 
+import json
 import os
 import shutil
 
@@ -69,6 +70,37 @@ class GoldenFiles(_kjudge.Case):
                          [new + name for name in ("bundle.kjb", "kernels.sha256", "log.txt", "result.json",
                                               "secret.json")])
         self.assertIn(b'"verdict": "accepted"', after[new + "result.json"])
+
+
+class ResultsDirectory2(_kjudge.Case):
+    """With a file of every format that it may have, but running.json, which goes with its judge."""
+    GOLDEN = os.path.join(_kjudge.ROOT, "tests", "golden", "results-directory-v2")
+    PRINTED = {"rank": ("rank", "results"), "history": ("rank", "results", "--history", "ben"),
+               "bars": ("bar", "list", "results"), "invalidations": ("invalidate", "results", "--list"),
+               "rejudgements": ("rejudge", "results", "--list"), "rejudgement": ("rejudge", "results", "--set", "1"),
+               "tokens": ("token", "list", "--results", "results"), "fsck": ("fsck", "results")}
+
+    def test_every_file_is_read(self):
+        shutil.copytree(os.path.join(self.GOLDEN, "results"), self.path("results"))
+        before = contents(self.path("results"))
+        for name, arguments in self.PRINTED.items():
+            with self.subTest(name):
+                out, err = self.run_kjudge(*arguments, "--json")
+                self.assertNotIn("results/", err)  # as what is said of a file that cannot be read
+                path = os.path.join(self.GOLDEN, name + ".json")
+                if os.environ.get("KJUDGE_WRITE_GOLDEN"):
+                    with open(path, "w") as file:
+                        file.write(out)
+                with open(path) as file:
+                    self.assertEqual(out, file.read())
+        after = contents(self.path("results"))
+        for made_anew in ("index.json", "scores.index"):
+            after.pop(made_anew)
+        self.assertEqual(after, {path: text for path, text in before.items() if path != "index.json"})
+        formats = {json.loads(text)["format"] for path, text in before.items() if path.endswith(".json")}
+        self.assertEqual(formats, {"kjudge-%s" % name for name in (
+            "bar/1", "challenge/1", "index/1", "invalidation/1", "lease/1", "playoff/1", "pruned/1", "rejudgement/1",
+            "rejudgement-end/1", "result/1", "run/1", "secret/1", "store/2", "submission/1", "token/1")})
 
 
 if __name__ == "__main__":

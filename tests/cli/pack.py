@@ -39,7 +39,9 @@ class Pack(_kjudge.Case):
         kept.update(environment)
         done = subprocess.run([*through, sys.executable, *python, "harness.py", *arguments], cwd=package, env=kept,
                               text=True, capture_output=True, timeout=600)
-        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        if status is not None:
+            self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        self.status_of_harness = done.returncode
         return done.stdout, done.stderr
 
     def edit_json(self, path, **changes):
@@ -114,12 +116,19 @@ class Pack(_kjudge.Case):
         package = self.unpack(archive)
         out, _ = self.harness(package, "submission.py", "--pairs", "1")
         self.assertIn("verdict: accepted", out)
-        # Where the dynamic linker would split the recorder's path.
-        spaced = self.path("a b:c")
-        shutil.move(package, spaced)
-        out, _ = self.harness(spaced, "submission.py", "--pairs", "1")
+        # Where the dynamic linker would split the recorder's path, and others quote, escape or expand.
+        odd = self.path("a b:c$d'\"\\e;*?[f]\ng${HOME}%s")
+        shutil.move(package, odd)
+        out, _ = self.harness(odd, "submission.py", "--pairs", "1")
         self.assertIn("verdict: accepted", out)
-        shutil.move(spaced, self.path("moved"))
+        for word in ("$ORIGIN", "a${LIB}b", "$PLATFORM"):  # which nothing escapes
+            os.makedirs(self.path(word))
+            shutil.move(odd, self.path(word, "p"))
+            _, err = self.harness(self.path(word, "p"), "submission.py", status=2)
+            self.assertIn("and the dynamic linker takes %s in a path for a word of its own; move it" %
+                          word.strip("ab"), err)
+            shutil.move(self.path(word, "p"), odd)
+        shutil.move(odd, self.path("moved"))
         # Every library but the C library's own is the package's.
         traced = subprocess.run([self.path("moved", "bin", "kjudge")], check=True, capture_output=True,
                                 text=True, env={"LD_TRACE_LOADED_OBJECTS": "1"}).stdout
@@ -406,6 +415,77 @@ class Pack(_kjudge.Case):
         with open(path, "w") as file:
             file.write(text)
         self.assertEqual(harness.read_package()[0], right)
+
+    def test_a_package_json_whose_files_were_cut(self):
+        """What it no longer names would run unverified."""
+        package = self.unpack(self.pack(self.small_challenge())[0])
+        path = os.path.join(package, "package.json")
+        with open(path) as file:
+            files = json.load(file)["files"]
+        for kept in (files[:1], files[:len(files) // 2],
+                     [file for file in files if file["name"] != "lib/kjudge/libkjudge_recorder.so"]):
+            self.edit_json(path, files=kept)
+            _, err = self.harness(package, "submission.py", status=3)
+            self.assertRegex(err, r"^kjudge: package\.json: files: (bin|lib|include)/\S+ is not among them; "
+                                  r"unpack the package again\n$")
+        self.edit_json(path, files=[])
+        _, err = self.harness(package, "submission.py", status=3)
+        self.assertEqual(err, "kjudge: package.json: files: expected a list of 1 to 100000 items, found 0; "
+                              "unpack the package again\n")
+
+    def test_a_fifo_or_device_in_the_place_of_a_file(self):
+        """None is waited for, none is read for ever."""
+        package = self.unpack(self.pack(self.small_challenge())[0])
+        os.mkfifo(self.path("fifo.py"))
+        os.mkdir(self.path("folder"))
+        shutil.copy(os.path.join(package, "submission.py"), self.path("folder", "submission.py"))
+        os.mkfifo(self.path("folder", "pipe"))
+        os.mkdir(self.path("alone"))
+        os.mkfifo(self.path("alone", "submission.py"))
+        os.symlink("/dev/zero", self.path("zero.py"))
+        for given in ("fifo.py", "folder", "alone", "zero.py", "/dev/zero", "/dev/null"):
+            with self.subTest(given=given):
+                out, err = self.harness(package, self.path(given), "--pairs", "1", status=None)
+                self.assertIn(self.status_of_harness, (1, 2, 3))
+                self.assertRegex(out + err, "regular file|neither a file nor a folder")
+                self.assertNotIn("Traceback", out + err)
+        for name in ("package.json", "lib/kjudge/harness/driver.py", "include/kjudge/host_kernel.h",
+                     "lib/kjudge/packages/softmax/challenge.json", "bin/kjudge"):
+            with self.subTest(name=name):
+                path = os.path.join(package, name)
+                shutil.move(path, self.path("kept"))
+                os.mkfifo(path)
+                _, err = self.harness(package, "submission.py", status=6 if name == "bin/kjudge" else 3)
+                self.assertRegex(err, r"^kjudge: %s: not (a regular file|found); unpack the package again\n$" %
+                                 re.escape(name))
+                os.remove(path)
+                shutil.move(self.path("kept"), path)
+
+    def test_patterns_of_harness_py_are_those_of_the_table(self):
+        """Of package.json: the same texts are right to Python and to C++."""
+        with open(os.path.join(_kjudge.SHARE, "kjudge", "schema", "kjudge-package-1.json")) as file:
+            properties = json.load(file)["properties"]
+        sys.path.insert(0, os.path.join(_kjudge.ROOT, "harness"))
+        import harness
+        sys.path.pop(0)
+        tried = 0
+        for fields, of in ((harness.FIELDS, properties), (harness.FILE_FIELDS, properties["files"]["items"]["properties"])):
+            for name, (rule, _) in fields.items():
+                schema = of[name]
+                if not isinstance(rule, str):
+                    self.assertEqual(rule, (schema["minimum"], schema["maximum"]), name)
+                elif "enum" in schema:
+                    self.assertEqual([rule], schema["enum"], name)
+                elif rule.startswith(harness.LINE[:5]):
+                    for code in [*range(0x3000), *range(0xfe00, 0x10000), 0x1f680]:
+                        right = re.fullmatch(schema["pattern"], chr(code)) is not None
+                        self.assertEqual(re.fullmatch(rule, chr(code)) is not None, right, hex(code))
+                    most = schema["maxLength"]
+                    self.assertTrue(re.fullmatch(rule, "x" * most) and not re.fullmatch(rule, "x" * (most + 1)))
+                else:
+                    self.assertEqual("^(%s)$" % rule, schema["pattern"], name)
+                tried += 1
+        self.assertEqual(tried, 11)
 
     def test_a_challenge_without_shapes(self):
         package = self.unpack(self.pack(self.small_challenge())[0])

@@ -5,6 +5,7 @@ import copy
 import glob
 import json
 import os
+import re
 
 import _kjudge
 
@@ -159,10 +160,34 @@ class Schemas(_kjudge.Case):
         os.truncate(self.path("results/submissions/1/evaluations/1/result.json"), 10)
         self.assertGreaterEqual(len(printed("fsck", "results", status=3)["findings"]), 1)
         printed("doctor", status=None)
+        self.assertRegex(printed("token", "add", "Ada", "--results", "results")["token"], r"^kjt_[0-9a-f]{64}$")
+        printed("token", "add", "Grace", "--results", "results")
+        self.run_kjudge("token", "revoke", "grace", "--results", "results")
+        tokens = printed("token", "list", "--results", "results")["tokens"]
+        self.assertEqual([(token["name"], "revoked" in token) for token in tokens], [("Ada", False), ("Grace", True)])
+        server = self.start("serve", "results", *here, "--unsafe", "--listen", "127.0.0.1:0", "--json")
+        serving = json.loads(server.stdout.readline())  # one line
+        server.terminate()
+        server.communicate(timeout=60)
+        self.validator("kjudge-serving-1").validate(serving)
         # A format that is printed has a schema, and this test knows of it.
         self.assertGreaterEqual(seen, {"kjudge-%s/1" % name for name in (
-            "bars", "capture-outcome", "doctor", "exported", "fsck", "history", "invalidated", "invalidations",
-            "judged", "pages", "played-off", "rank", "recorded", "rejudged", "rejudgements", "result", "scores")})
+            "added-token", "bars", "capture-outcome", "doctor", "exported", "fsck", "history", "invalidated", "invalidations",
+            "judged", "pages", "played-off", "rank", "recorded", "rejudged", "rejudgements", "result", "scores", "tokens")})
+
+    def test_every_format_that_the_source_names_has_a_schema(self):
+        """Two requests to harness/, of the same kjudge, have none; submit is the name of a client."""
+        named = set()
+        for folder in ("lib", "cmd", "harness"):
+            for parent, _, files in os.walk(os.path.join(_kjudge.ROOT, folder)):
+                for name in files:
+                    if name.endswith((".cc", ".h", ".py")):
+                        with open(os.path.join(parent, name)) as file:
+                            named |= set(re.findall(r'"kjudge-([a-z-]+/[0-9]+)"', file.read()))
+        known = {name[len("kjudge-"):-len(".json")].rpartition("-") for name in
+                 os.listdir(os.path.join(_kjudge.SHARE, "kjudge", "schema"))}
+        self.assertEqual(named - {"%s/%s" % (name, version) for name, _, version in known},
+                         {"capture/1", "python/1", "submit/1"})
 
     def test_files_of_a_results_directory(self):
         challenge = self.small_challenge()

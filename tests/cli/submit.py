@@ -330,6 +330,23 @@ class Submit(_kjudge.Case):
             _, err = self.submit("--status", "42", server=contest.url, status=75)
             self.assertIn("not now (status 503); try again later", err)
 
+    def test_answers_that_are_no_strict_json(self):
+        """A byte order mark, other encodings, a name twice, NaN: as one client, so the other."""
+        contest = self.contest(DONE)
+        right = json.dumps(Contest.submission(state="done", evaluations=[ACCEPTED]))
+        contest.first = [(200, {}, right.encode())]
+        self.submit("--status", "42", server=contest.url)
+        for wrong in (b"\xef\xbb\xbf" + right.encode(), right.encode("utf-16"), right.encode("utf-32-le"),
+                      right.encode() + b"\0", right.encode().replace(b'"url"', b'"number": 1, "url"', 1),
+                      right.encode().replace(b'"number"', b'"x": NaN, "number"', 1), b'"\xff"'):
+            contest.first = [(200, {}, wrong)]
+            _, err = self.submit("--status", "42", server=contest.url, status=6)
+            self.assertIn("not the answer of a kjudge server", err)
+            self.assertNotIn("Traceback", err)
+        contest.first = [(422, {}, b'\xef\xbb\xbf{"error": "because"}')]
+        _, err = self.submit("--status", "42", server=contest.url, status=3)
+        self.assertNotIn("because", err)
+
     def test_evaluations_that_are_no_objects(self):
         contest = self.contest(DONE)
         for bad in (3, None, "accepted", [], {}, {"verdict": ["accepted"]}):
@@ -350,6 +367,14 @@ class Submit(_kjudge.Case):
         for arguments, name in ((["nosuch.py"], "nosuch.py"), ([], "submission.py")):
             _, err = self.submit(*arguments, "--run", "r", "--challenge", "c", server=contest.url, status=2)
             self.assertIn("kjudge: %s: no such file or folder\n" % name, err)
+        self.assertEqual(contest.requests, [])
+
+    def test_a_fifo_is_not_waited_for(self):
+        contest = self.contest(DONE)
+        for name in ("pipe.py", "pipe.zip"):
+            os.mkfifo(self.path(name))
+            _, err = self.submit(name, "--run", "r", "--challenge", "c", server=contest.url, status=3)
+            self.assertIn(name + ": not a regular file", err)
         self.assertEqual(contest.requests, [])
 
     def test_files_of_kinds_that_are_not_taken(self):
