@@ -267,16 +267,11 @@ template <class Held>
 FieldTable<ShownNode> of_node(const FieldTable<Held>& table) {
   std::vector<Field<ShownNode>> fields;
   for (const Field<Held>& field : table.fields()) {
-    Field<ShownNode> whole;
-    whole.name = field.name;
-    whole.doc = field.doc;
-    whole.expected = field.expected;
+    Field<ShownNode> whole(field);
     whole.read = [](const JsonCursor& at, ShownNode&) { at.fail("is printed and never read"); };
     whole.write = [write = field.write](const ShownNode& shown) {
       return write(std::get<Held>(*shown.node));
     };
-    whole.schema = field.schema;
-    whole.fields = field.fields;
     fields.push_back(std::move(whole));
   }
   return FieldTable<ShownNode>(std::move(fields));
