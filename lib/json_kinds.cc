@@ -216,6 +216,10 @@ Kind<std::string> line_kind(std::size_t least, std::size_t limit) {
        {"minLength", Json{static_cast<std::int64_t>(least > 0)}}});
 }
 
+Kind<std::string> hexadecimal_kind(int digits) {
+  return matching_kind(cat(digits, " hexadecimal digits"), cat("[0-9a-f]{", digits, "}"));
+}
+
 Kind<std::string> matching_kind(std::string what, std::string pattern) {
   constexpr std::size_t kLimit = 200;
   const std::string whole = cat("^(", pattern, ")$");

@@ -114,6 +114,21 @@ Kind<std::string> line_kind(std::size_t least = 0, std::size_t limit = 1000);
 // What the whole of `pattern` matches, up to 200 bytes; `what` says it in words. A POSIX extended
 // regular expression that means the same in a JSON Schema.
 Kind<std::string> matching_kind(std::string what, std::string pattern);
+// So many digits, in small letters: a SHA-256 has 64.
+Kind<std::string> hexadecimal_kind(int digits);
+
+// What the kinds below have in common, whatever their V.
+Json integer_schema(std::int64_t low, std::int64_t high);
+std::string words_text(const std::vector<std::string>& words);
+Json words_schema(std::vector<std::string> words);
+std::string list_text(std::size_t least, std::size_t most);
+Json list_schema(Json item, std::size_t least, std::size_t most);
+Json map_schema(Json name, Json item);
+// The list that stands there, if its length is right.
+const Json::List& list_at(const JsonCursor& at, std::string_view what, std::size_t least,
+                          std::size_t most);
+// Fails unless a member of a map may have that name.
+void check_name(const JsonCursor& at, const std::string& member, const Kind<std::string>& name);
 
 template <class T>
 Kind<T> integer_kind(T low, T high) {
