@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,41 +27,56 @@ namespace kjudge {
 //   packages/softmax/challenge.json: shapes[2].dims.rows: expected an integer from 1 to 2^40, found
 //   "many"
 
-// One field of the object that stands for a T.
-template <class T>
-struct Field {
+// What is said of a field whatever the type of its object.
+struct FieldHead : KindNote {
   std::string name;
   std::string doc;
   bool required = true;
-  bool first = false;  // read before anything else is looked at: the format's own name
-  std::string expected;
-  std::function<void(const JsonCursor&, T&)> read;     // empty: present, but not read
+  bool first = false;          // read before anything else is looked at: the format's own name
+  bool derived = false;        // written for readers, ignored when read
+  std::optional<Json> absent;  // its value where it is absent, if a T{} has one
+
+  FieldHead();
+  FieldHead(std::string_view named, std::string_view said, const KindNote& kind);
+  FieldHead(const FieldHead&);
+  FieldHead(FieldHead&&) noexcept;
+  FieldHead& operator=(const FieldHead&);
+  FieldHead& operator=(FieldHead&&) noexcept;
+  ~FieldHead();
+};
+
+// One field of the object that stands for a T.
+template <class T>
+struct Field : FieldHead {
+  Field() = default;
+  explicit Field(FieldHead head) : FieldHead(std::move(head)) {}
+
+  std::function<void(const JsonCursor&, T&)> read;     // empty where it is derived
   std::function<std::optional<Json>(const T&)> write;  // nullopt: left out
-  Json schema;
-  std::vector<FieldNote> fields = {};
-  std::optional<Json> absent = {};  // its value where it is absent, if a T{} has one
-  std::function<void(const T&, JsonPrinter&)> print = {};  // where it is too large to write() whole
+  std::function<void(const T&, JsonPrinter&)> print;   // where it is too large to write() whole
 };
 
 template <class T, class V>
-Field<T> required(std::string name, V T::*member, Kind<V> kind, std::string doc) {
-  return {std::move(name),
-          std::move(doc),
-          true,
-          false,
-          kind.expected,
-          [=, read = kind.read](const JsonCursor& at, T& into) { into.*member = read(at); },
-          [=, write = kind.write](const T& from) { return write(from.*member); },
-          kind.schema,
-          kind.fields};
+Field<T> required(std::string_view name, V T::*member, const Kind<V>& kind, std::string_view doc) {
+  Field<T> field(FieldHead(name, doc, kind));
+  field.read = [=, read = kind.read](const JsonCursor& at, T& into) { into.*member = read(at); };
+  field.write = [=, write = kind.write](const T& from) { return write(from.*member); };
+  return field;
+}
+
+// A T{}, made in one place.
+template <class T>
+const T& blank() {
+  static const T made{};
+  return made;
 }
 
 // Absent: as in a T{}, and left out where it is as in a T{}.
 template <class T, class V>
-Field<T> optional(std::string name, V T::*member, Kind<V> kind, std::string doc) {
-  Field<T> field = required(std::move(name), member, kind, std::move(doc));
+Field<T> optional(std::string_view name, V T::*member, const Kind<V>& kind, std::string_view doc) {
+  Field<T> field = required(name, member, kind, doc);
   field.required = false;
-  field.absent = kind.write(T{}.*member);
+  field.absent = kind.write(blank<T>().*member);
   field.write = [=, write = kind.write,
                  absent = *field.absent](const T& from) -> std::optional<Json> {
     Json json = write(from.*member);
@@ -69,25 +86,23 @@ Field<T> optional(std::string name, V T::*member, Kind<V> kind, std::string doc)
 }
 
 template <class T, class V>
-Field<T> optional(std::string name, std::optional<V> T::*member, Kind<V> kind, std::string doc) {
-  return {std::move(name),
-          std::move(doc),
-          false,
-          false,
-          kind.expected,
-          [=, read = kind.read](const JsonCursor& at, T& into) { into.*member = read(at); },
-          [=, write = kind.write](const T& from) -> std::optional<Json> {
-            if (!(from.*member).has_value()) return std::nullopt;
-            return write(*(from.*member));
-          },
-          kind.schema,
-          kind.fields};
+Field<T> optional(std::string_view name, std::optional<V> T::*member, const Kind<V>& kind,
+                  std::string_view doc) {
+  Field<T> field(FieldHead(name, doc, kind));
+  field.required = false;
+  field.read = [=, read = kind.read](const JsonCursor& at, T& into) { into.*member = read(at); };
+  field.write = [=, write = kind.write](const T& from) -> std::optional<Json> {
+    if (!(from.*member).has_value()) return std::nullopt;
+    return write(*(from.*member));
+  };
+  return field;
 }
 
 // No T{} has one, but every object must.
 template <class T, class V>
-Field<T> required(std::string name, std::optional<V> T::*member, Kind<V> kind, std::string doc) {
-  Field<T> field = optional(std::move(name), member, std::move(kind), std::move(doc));
+Field<T> required(std::string_view name, std::optional<V> T::*member, const Kind<V>& kind,
+                  std::string_view doc) {
+  Field<T> field = optional(name, member, kind, doc);
   field.required = true;
   return field;
 }
@@ -95,52 +110,45 @@ Field<T> required(std::string name, std::optional<V> T::*member, Kind<V> kind, s
 // The name and version of a format, at the top of a document: "kjudge-result/1".
 template <class T>
 Field<T> format_field(std::string format) {
-  Kind<bool> kind = word_kind<bool>({{format, true}});
-  return {"format",
-          "name and version of the format",
-          true,
-          true,
-          kind.expected,
-          [read = kind.read](const JsonCursor& at, T&) { read(at); },
-          [format](const T&) { return Json{format}; },
-          kind.schema};
+  const Kind<bool> kind = word_kind<bool>({{format, true}});
+  Field<T> field(FieldHead("format", "name and version of the format", kind));
+  field.first = true;
+  field.read = [read = kind.read](const JsonCursor& at, T&) { read(at); };
+  field.write = [format](const T&) { return Json{format}; };
+  return field;
 }
 
 // Written for readers, computed from the rest; ignored when read.
 template <class T, class V>
-Field<T> derived_field(std::string name, std::function<V(const T&)> derive, Kind<V> kind,
-                       std::string doc) {
-  return {std::move(name),
-          std::move(doc),
-          false,
-          false,
-          "",
-          {},
-          [=, write = kind.write](const T& from) { return write(derive(from)); },
-          kind.schema,
-          kind.fields};
+Field<T> derived_field(std::string_view name, std::function<V(const T&)> derive,
+                       const Kind<V>& kind, std::string_view doc) {
+  Field<T> field(FieldHead(name, doc, kind));
+  field.required = false;
+  field.derived = true;
+  field.expected.clear();
+  field.write = [=, write = kind.write](const T& from) { return write(derive(from)); };
+  return field;
 }
 
 // Of a format that is printed for others and never read.
 template <class T, class V>
-Field<T> printed_field(std::string name, std::function<V(const T&)> value, Kind<V> kind,
-                       std::string doc) {
-  Field<T> field = derived_field(std::move(name), std::move(value), kind, std::move(doc));
-  field.required = true;
-  field.expected = kind.expected;
+Field<T> printed_field(std::string_view name, std::function<V(const T&)> value, const Kind<V>& kind,
+                       std::string_view doc) {
+  Field<T> field(FieldHead(name, doc, kind));
   field.read = [](const JsonCursor& at, T&) { at.fail("is printed and never read"); };
+  field.write = [=, write = kind.write](const T& from) { return write(value(from)); };
   return field;
 }
 
+// Of a list of any length of such items.
+KindNote each_kind(const KindNote& item);
+
 // A list whose items `visit` brings one after the other, and that is printed so.
 template <class T, class V>
-Field<T> printed_list(std::string name,
+Field<T> printed_list(std::string_view name,
                       std::function<void(const T&, const std::function<void(const V&)>&)> visit,
-                      Kind<V> item, std::string doc) {
-  Field<T> field;
-  field.name = std::move(name);
-  field.doc = std::move(doc);
-  field.expected = cat("a list, each ", item.expected);
+                      const Kind<V>& item, std::string_view doc) {
+  Field<T> field(FieldHead(name, doc, each_kind(item)));
   field.read = [](const JsonCursor& at, T&) { at.fail("is printed and never read"); };
   field.write = [=](const T& from) {
     Json::List list;
@@ -158,13 +166,50 @@ Field<T> printed_list(std::string name,
     });
     printer.close();
   };
-  field.schema = Json{Json::Object{{"type", Json{std::string("array")}}, {"items", item.schema}}};
-  field.fields = item.fields;
   return field;
 }
 
-Json object_schema(Json::Object properties, std::vector<std::string> required);
-std::string unknown_field_text(const std::vector<std::string>& known);
+// The heads of a table's fields.
+class FieldHeads {
+ public:
+  template <class T>
+  explicit FieldHeads(const std::vector<Field<T>>& fields)
+      : fields_(&fields),
+        size_(fields.size()),
+        at_([](const void* of, std::size_t i) -> const FieldHead& {
+          return (*static_cast<const std::vector<Field<T>>*>(of))[i];
+        }) {}
+
+  std::size_t size() const { return size_; }
+  const FieldHead& operator[](std::size_t i) const { return at_(fields_, i); }
+
+ private:
+  const void* fields_;
+  std::size_t size_;
+  const FieldHead& (*at_)(const void* fields, std::size_t i);
+};
+
+std::vector<FieldNote> field_notes(const FieldHeads& heads);
+Json object_schema(const FieldHeads& heads);
+
+// Which member of an object is which field's.
+class FieldMatch {
+ public:
+  // `tag` is a member that someone else has read already.
+  FieldMatch(const JsonCursor& at, FieldHeads heads, std::string_view tag);
+
+  // Null where an optional field is absent; fails where a required one is.
+  const JsonMember* member(std::size_t field) const;
+  // Fails if a member is no field's.
+  void refuse_unknown() const;
+
+ private:
+  const JsonCursor& at_;
+  FieldHeads heads_;
+  std::string_view tag_;
+  std::vector<const JsonMember*> found_;
+  const JsonMember* unknown_ = nullptr;
+};
 
 // All fields of the object that stands for a T.
 template <class T>
@@ -176,36 +221,15 @@ class FieldTable {
 
   // `tag` is a member that someone else has read already.
   T read(const JsonCursor& at, std::string_view tag = {}, T into = {}) const {
-    const auto* object = at.get_if<Json::Object>();
-    if (object == nullptr) at.expected("an object");
-    std::vector<const JsonMember*> found(fields_.size());
-    const JsonMember* unknown = nullptr;
-    for (const JsonMember& member : *object) {
-      std::size_t i = 0;
-      while (i < fields_.size() && fields_[i].name != member.name) ++i;
-      if (i < fields_.size()) {
-        found[i] = &member;
-      } else if (unknown == nullptr && (tag.empty() || member.name != tag)) {
-        unknown = &member;
-      }
-    }
+    const FieldMatch match(at, FieldHeads(fields_), tag);
     for (const bool first : {true, false}) {
       for (std::size_t i = 0; i < fields_.size(); ++i) {
-        const Field<T>& field = fields_[i];
-        if (field.first != first) continue;
-        if (found[i] != nullptr) {
-          if (field.read) field.read(JsonCursor(at, *found[i]), into);
-        } else if (field.required) {
-          at.fail(cat("field \"", field.name, "\" is missing; expected ", field.expected));
-        }
+        if (fields_[i].first != first) continue;
+        const JsonMember* member = match.member(i);
+        if (member != nullptr && fields_[i].read) fields_[i].read(JsonCursor(at, *member), into);
       }
       // After the format's name, which explains a file of another version better.
-      if (first && unknown != nullptr) {
-        std::vector<std::string> known;
-        if (!tag.empty()) known.emplace_back(tag);
-        for (const Field<T>& field : fields_) known.push_back(field.name);
-        JsonCursor(at, *unknown).fail(unknown_field_text(known));
-      }
+      if (first) match.refuse_unknown();
     }
     return into;
   }
@@ -235,30 +259,14 @@ class FieldTable {
     printer.close();
   }
 
-  std::vector<FieldNote> notes() const {
-    std::vector<FieldNote> notes;
-    for (const Field<T>& field : fields_) {
-      notes.push_back(
-          {field.name, field.doc, field.expected, field.required, field.absent, field.fields});
-    }
-    return notes;
+  // Whether a field has a way to be printed without being in memory whole.
+  bool prints() const {
+    return std::any_of(fields_.begin(), fields_.end(),
+                       [](const Field<T>& field) { return field.print != nullptr; });
   }
 
-  Json schema() const {
-    Json::Object properties;
-    std::vector<std::string> needed;
-    for (const Field<T>& field : fields_) {
-      Json schema = field.schema;
-      if (auto* members = std::get_if<Json::Object>(&schema.value)) {
-        members->insert(members->begin(), {"description", Json{field.doc}});
-        if (field.absent) members->push_back({"default", *field.absent});
-        if (!field.read) members->push_back({"readOnly", Json{true}});
-      }
-      properties.push_back({field.name, std::move(schema)});
-      if (field.required) needed.push_back(field.name);
-    }
-    return object_schema(std::move(properties), std::move(needed));
-  }
+  std::vector<FieldNote> notes() const { return field_notes(FieldHeads(fields_)); }
+  Json schema() const { return object_schema(FieldHeads(fields_)); }
 
  private:
   std::vector<Field<T>> fields_;
@@ -266,15 +274,16 @@ class FieldTable {
 
 template <class T>
 Kind<T> object_kind(FieldTable<T> table) {
+  // Shared by all copies of the kind.
+  const auto fields = std::make_shared<const FieldTable<T>>(std::move(table));
   Kind<T> kind;
   kind.expected = "an object";
-  kind.schema = table.schema();
-  kind.fields = table.notes();
-  kind.read = [table](const JsonCursor& at) { return table.read(at); };
-  kind.write = [table](const T& value) { return Json{table.write(value)}; };
-  for (const Field<T>& field : table.fields()) {
-    if (!field.print) continue;
-    kind.print = [table](const T& value, JsonPrinter& printer) { table.print(value, printer); };
+  kind.schema = fields->schema();
+  kind.fields = fields->notes();
+  kind.read = [fields](const JsonCursor& at) { return fields->read(at); };
+  kind.write = [fields](const T& value) { return Json{fields->write(value)}; };
+  if (fields->prints()) {
+    kind.print = [fields](const T& value, JsonPrinter& printer) { fields->print(value, printer); };
   }
   return kind;
 }
@@ -283,25 +292,21 @@ Kind<T> object_kind(FieldTable<T> table) {
 void merge_notes(std::vector<FieldNote>& notes, std::vector<FieldNote> more,
                  const std::string& word);
 
+// The schema of one of several tables, where the member `tag` is `word`.
+Json tagged_schema(Json schema, const std::string& tag, const std::string& word);
+Json one_of_schema(Json::List schemas);
+// The member `tag` of the object that stands there.
+const JsonMember& tag_at(const JsonCursor& at, const std::string& tag, const KindNote& words);
+
 // An object whose member `tag` says which table describes the rest; `doc` is the tag's.
 template <class T, class E>
-Kind<T> tagged_kind(std::string tag, E T::*member, std::string doc,
+Kind<T> tagged_kind(const std::string& tag, E T::*member, std::string doc,
                     std::vector<std::tuple<std::string, E, FieldTable<T>>> variants) {
   std::vector<std::pair<std::string, E>> words;
   Json::List schemas;
   for (const auto& [word, value, table] : variants) {
     words.emplace_back(word, value);
-    Json schema = table.schema();
-    for (JsonMember& part : std::get<Json::Object>(schema.value)) {
-      if (part.name == "properties") {
-        auto& properties = std::get<Json::Object>(part.value.value);
-        properties.insert(properties.begin(), {tag, Json{Json::Object{{"const", Json{word}}}}});
-      } else if (part.name == "required") {
-        auto& list = std::get<Json::List>(part.value.value);
-        list.insert(list.begin(), Json{tag});
-      }
-    }
-    schemas.push_back(std::move(schema));
+    schemas.push_back(tagged_schema(table.schema(), tag, word));
   }
   const Kind<E> which = word_kind(words);
   Kind<T> kind;
@@ -311,9 +316,10 @@ Kind<T> tagged_kind(std::string tag, E T::*member, std::string doc,
     if (note.only_of.size() == variants.size()) note.only_of.clear();
   }
   kind.expected = cat("an object with \"", tag, "\": ", which.expected);
-  kind.schema = Json{Json::Object{{"oneOf", Json{std::move(schemas)}}}};
+  kind.schema = one_of_schema(std::move(schemas));
+  const auto tables = std::make_shared<const decltype(variants)>(std::move(variants));
   kind.write = [=](const T& value) {
-    for (const auto& [word, of, table] : variants) {
+    for (const auto& [word, of, table] : *tables) {
       if (!(of == value.*member)) continue;
       Json::Object object = table.write(value);
       object.insert(object.begin(), {tag, Json{word}});
@@ -321,18 +327,13 @@ Kind<T> tagged_kind(std::string tag, E T::*member, std::string doc,
     }
     throw Error(Fault::bug, cat("a value has no \"", tag, "\" in its JSON format"));
   };
-  kind.read = [=, what = kind.expected](const JsonCursor& at) -> T {
-    const auto* object = at.get_if<Json::Object>();
-    if (object == nullptr) at.expected(what);
-    for (const JsonMember& part : *object) {
-      if (part.name != tag) continue;
-      T into{};
-      into.*member = which.read(JsonCursor(at, part));
-      for (const auto& [word, of, table] : variants) {
-        if (of == into.*member) return table.read(at, tag, std::move(into));
-      }
+  kind.read = [=](const JsonCursor& at) -> T {
+    T into{};
+    into.*member = which.read(JsonCursor(at, tag_at(at, tag, which)));
+    for (const auto& [word, of, table] : *tables) {
+      if (of == into.*member) return table.read(at, tag, std::move(into));
     }
-    at.fail(cat("field \"", tag, "\" is missing; expected ", which.expected));
+    throw Error(Fault::bug, cat("a value has no \"", tag, "\" in its JSON format"));
   };
   return kind;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <utility>
 
 #include "json_text.h"
 #include "unicode.h"
@@ -48,6 +49,72 @@ std::string range_text(double low, double high) {
   if (std::isinf(high)) return cat("of at least ", bound_text(low));
   if (std::isinf(low)) return cat("of at most ", bound_text(high));
   return cat("from ", bound_text(low), " to ", bound_text(high));
+}
+
+KindNote::KindNote() = default;
+KindNote::KindNote(std::string what, Json described)
+    : expected(std::move(what)), schema(std::move(described)) {}
+KindNote::KindNote(const KindNote&) = default;
+KindNote::KindNote(KindNote&&) noexcept = default;
+KindNote& KindNote::operator=(const KindNote&) = default;
+KindNote& KindNote::operator=(KindNote&&) noexcept = default;
+KindNote::~KindNote() = default;
+
+Json integer_schema(std::int64_t low, std::int64_t high) {
+  return Json{Json::Object{
+      {"type", Json{std::string("integer")}}, {"minimum", Json{low}}, {"maximum", Json{high}}}};
+}
+
+std::string words_text(const std::vector<std::string>& words) {
+  KJ_CHECK(!words.empty());
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " or " : ", ";
+    text += cat("\"", words[i], "\"");
+  }
+  return text;
+}
+
+Json words_schema(std::vector<std::string> words) {
+  Json::List names;
+  for (std::string& word : words) names.push_back(Json{std::move(word)});
+  return Json{Json::Object{{"enum", Json{std::move(names)}}}};
+}
+
+std::string list_text(std::size_t least, std::size_t most) {
+  return cat("a list of ", least == 0 ? "at most " : cat(least, " to "), most, " items");
+}
+
+Json list_schema(Json item, std::size_t least, std::size_t most) {
+  return Json{Json::Object{{"type", Json{std::string("array")}},
+                           {"minItems", Json{static_cast<std::int64_t>(least)}},
+                           {"maxItems", Json{static_cast<std::int64_t>(most)}},
+                           {"items", std::move(item)}}};
+}
+
+Json map_schema(Json name, Json item) {
+  return Json{Json::Object{{"type", Json{std::string("object")}},
+                           {"propertyNames", std::move(name)},
+                           {"additionalProperties", std::move(item)}}};
+}
+
+const Json::List& list_at(const JsonCursor& at, std::string_view what, std::size_t least,
+                          std::size_t most) {
+  const auto* list = at.get_if<Json::List>();
+  if (list == nullptr) at.expected(what);
+  if (list->size() < least || list->size() > most) {
+    at.fail(cat("expected ", what, ", found ", list->size()));
+  }
+  return *list;
+}
+
+void check_name(const JsonCursor& at, const std::string& member, const Kind<std::string>& name) {
+  const Json key{member};
+  try {
+    name.read(JsonCursor(key, {}, Fault::malformed));
+  } catch (const Error&) {
+    at.fail(cat("expected ", name.expected, ", found the name ", describe(key)));
+  }
 }
 
 Kind<bool> boolean_kind() {
@@ -143,6 +210,10 @@ Kind<std::string> line_kind(std::size_t least, std::size_t limit) {
       limit, [=](const std::string& text) { return text.size() >= least && shows_as_it_is(text); },
       {{"pattern", Json{cat("^[^", hidden_characters_pattern(), "]*$")}},
        {"minLength", Json{static_cast<std::int64_t>(least > 0)}}});
+}
+
+Kind<std::string> hexadecimal_kind(int digits) {
+  return matching_kind(cat(digits, " hexadecimal digits"), cat("[0-9a-f]{", digits, "}"));
 }
 
 Kind<std::string> matching_kind(std::string what, std::string pattern) {

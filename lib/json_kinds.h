@@ -67,15 +67,35 @@ struct FieldNote {
   std::vector<std::string> only_of;  // words of the tag with which it may stand; empty: all
 };
 
+// What is said of a kind whatever its V.
+struct KindNote {
+  std::string expected;  // "a number from 0 to 1", as an error says it
+  Json schema;
+  std::vector<FieldNote> fields;  // where it is made of objects that a table describes
+
+  // Not in the header, here as below: each format would make them again for each of its types.
+  KindNote();
+  KindNote(std::string what, Json described);
+  KindNote(const KindNote&);
+  KindNote(KindNote&&) noexcept;
+  KindNote& operator=(const KindNote&);
+  KindNote& operator=(KindNote&&) noexcept;
+  ~KindNote();
+};
+
 // How a V stands in JSON.
 template <class V>
-struct Kind {
-  std::string expected;  // "a number from 0 to 1", as an error says it
+struct Kind : KindNote {
   std::function<V(const JsonCursor&)> read;
   std::function<Json(const V&)> write;
-  Json schema;
-  std::vector<FieldNote> fields = {};  // where it is made of objects that a table describes
-  std::function<void(const V&, JsonPrinter&)> print = {};  // where it is too large to write() whole
+  std::function<void(const V&, JsonPrinter&)> print;  // where it is too large to write() whole
+
+  Kind() = default;
+  Kind(std::string what, std::function<V(const JsonCursor&)> reader,
+       std::function<Json(const V&)> writer, Json described)
+      : KindNote(std::move(what), std::move(described)),
+        read(std::move(reader)),
+        write(std::move(writer)) {}
 };
 
 // Bounds in words: "from 1 to 2^40", "of at least 0", empty without bounds.
@@ -94,6 +114,21 @@ Kind<std::string> line_kind(std::size_t least = 0, std::size_t limit = 1000);
 // What the whole of `pattern` matches, up to 200 bytes; `what` says it in words. A POSIX extended
 // regular expression that means the same in a JSON Schema.
 Kind<std::string> matching_kind(std::string what, std::string pattern);
+// So many digits, in small letters: a SHA-256 has 64.
+Kind<std::string> hexadecimal_kind(int digits);
+
+// What the kinds below have in common, whatever their V.
+Json integer_schema(std::int64_t low, std::int64_t high);
+std::string words_text(const std::vector<std::string>& words);
+Json words_schema(std::vector<std::string> words);
+std::string list_text(std::size_t least, std::size_t most);
+Json list_schema(Json item, std::size_t least, std::size_t most);
+Json map_schema(Json name, Json item);
+// The list that stands there, if its length is right.
+const Json::List& list_at(const JsonCursor& at, std::string_view what, std::size_t least,
+                          std::size_t most);
+// Fails unless a member of a map may have that name.
+void check_name(const JsonCursor& at, const std::string& member, const Kind<std::string>& name);
 
 template <class T>
 Kind<T> integer_kind(T low, T high) {
@@ -112,24 +147,18 @@ Kind<T> integer_kind(T low, T high) {
     KJ_CHECK(std::in_range<std::int64_t>(value));
     return Json{static_cast<std::int64_t>(value)};
   };
-  kind.schema = Json{Json::Object{{"type", Json{std::string("integer")}},
-                                  {"minimum", Json{static_cast<std::int64_t>(low)}},
-                                  {"maximum", Json{static_cast<std::int64_t>(high)}}}};
+  kind.schema = integer_schema(static_cast<std::int64_t>(low), static_cast<std::int64_t>(high));
   return kind;
 }
 
 // One of a few words, each a value of E.
 template <class E>
 Kind<E> word_kind(std::vector<std::pair<std::string, E>> words) {
-  KJ_CHECK(!words.empty());
   Kind<E> kind;
-  Json::List names;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) kind.expected += i + 1 == words.size() ? " or " : ", ";
-    kind.expected += cat("\"", words[i].first, "\"");
-    names.push_back(Json{words[i].first});
-  }
-  kind.schema = Json{Json::Object{{"enum", Json{std::move(names)}}}};
+  std::vector<std::string> names;
+  for (const auto& [word, value] : words) names.push_back(word);
+  kind.expected = words_text(names);
+  kind.schema = words_schema(std::move(names));
   kind.read = [words, what = kind.expected](const JsonCursor& at) {
     if (const auto* text = at.get_if<std::string>()) {
       for (const auto& [word, value] : words) {
@@ -150,11 +179,8 @@ Kind<E> word_kind(std::vector<std::pair<std::string, E>> words) {
 template <class V>
 Kind<std::vector<V>> list_kind(Kind<V> item, std::size_t least = 0, std::size_t most = 1'000'000) {
   Kind<std::vector<V>> kind;
-  kind.expected = cat("a list of ", least == 0 ? "at most " : cat(least, " to "), most, " items");
-  kind.schema = Json{Json::Object{{"type", Json{std::string("array")}},
-                                  {"minItems", Json{static_cast<std::int64_t>(least)}},
-                                  {"maxItems", Json{static_cast<std::int64_t>(most)}},
-                                  {"items", item.schema}}};
+  kind.expected = list_text(least, most);
+  kind.schema = list_schema(item.schema, least, most);
   kind.fields = item.fields;
   kind.write = [write = item.write](const std::vector<V>& values) {
     Json::List list;
@@ -162,16 +188,11 @@ Kind<std::vector<V>> list_kind(Kind<V> item, std::size_t least = 0, std::size_t 
     return Json{std::move(list)};
   };
   kind.read = [=, read = item.read, what = kind.expected](const JsonCursor& at) {
-    const auto* list = at.get_if<Json::List>();
-    if (list == nullptr) at.expected(what);
-    if (list->size() < least || list->size() > most) {
-      at.fail(cat("expected ", what, ", found ", list->size()));
-    }
+    const Json::List& list = list_at(at, what, least, most);
     std::vector<V> values;
-    values.reserve(list->size());
-    for (std::size_t i = 0; i < list->size(); ++i) {
-      values.push_back(read(JsonCursor(at, (*list)[i], i)));
-    }
+    values.reserve(list.size());
+    for (std::size_t i = 0; i < list.size(); ++i)
+      values.push_back(read(JsonCursor(at, list[i], i)));
     return values;
   };
   return kind;
@@ -183,9 +204,7 @@ Kind<std::vector<std::pair<std::string, V>>> map_kind(Kind<std::string> name, Ki
   using Map = std::vector<std::pair<std::string, V>>;
   Kind<Map> kind;
   kind.expected = cat("an object whose members are each ", item.expected);
-  kind.schema = Json{Json::Object{{"type", Json{std::string("object")}},
-                                  {"propertyNames", name.schema},
-                                  {"additionalProperties", item.schema}}};
+  kind.schema = map_schema(name.schema, item.schema);
   kind.fields = item.fields;
   kind.write = [write = item.write](const Map& map) {
     Json::Object object;
@@ -197,13 +216,8 @@ Kind<std::vector<std::pair<std::string, V>>> map_kind(Kind<std::string> name, Ki
     if (object == nullptr) at.expected(what);
     Map map;
     for (const JsonMember& member : *object) {
-      const Json key{member.name};
       const JsonCursor here(at, member);
-      try {
-        name.read(JsonCursor(key, {}, Fault::malformed));
-      } catch (const Error&) {
-        here.fail(cat("expected ", name.expected, ", found the name ", describe(key)));
-      }
+      check_name(here, member.name, name);
       map.emplace_back(member.name, read(here));
     }
     return map;

@@ -116,10 +116,15 @@ HttpLimits patient() {
   return limits;
 }
 
-// Until it is let go: a server that did not would hold this for ever.
-void drip(const Fd& fd) {
+// Sends what was begun and then byte after byte, until it is let go: a server that did not would
+// hold this for ever.
+void check_dripping(const HttpLimits& limits, const std::string& begun) {
+  const Running server(limits);
+  const Fd fd = server.connect();
+  send_text(fd, begun);
   pollfd one{fd.get(), POLLIN, 0};
   while (::poll(&one, 1, 20) == 0) send_text(fd, "x");
+  CHECK(read_to_end(fd) == "");
 }
 
 }  // namespace
@@ -160,11 +165,7 @@ TEST_CASE("clients that are silent or slow are let go") {
   }
   SUBCASE("a header drips, however steadily") {
     limits.header = 1s;
-    const Running server(limits);
-    const Fd fd = server.connect();
-    send_text(fd, "GET / HTTP/1.1\r\nX: ");
-    drip(fd);
-    CHECK(read_to_end(fd) == "");
+    check_dripping(limits, "GET / HTTP/1.1\r\nX: ");
   }
   SUBCASE("a body stops") {
     limits.pause = 1s;
@@ -177,11 +178,7 @@ TEST_CASE("clients that are silent or slow are let go") {
   }
   SUBCASE("a body drips, however steadily") {
     limits.body = 1s;
-    const Running server(limits);
-    const Fd fd = server.connect();
-    send_text(fd, "POST / HTTP/1.1\r\nContent-Length: 999\r\n\r\n");
-    drip(fd);
-    CHECK(read_to_end(fd) == "");
+    check_dripping(limits, "POST / HTTP/1.1\r\nContent-Length: 999\r\n\r\n");
   }
   SUBCASE("an answer is not taken") {
     limits.pause = 1s;

@@ -151,16 +151,10 @@ Kind<GeneratorFile> generator_kind() {
 
 // A field of CheckFile::check in the place of one of CheckFile itself.
 Field<CheckFile> check_field(const Field<Check>& inner) {
-  return {inner.name,
-          inner.doc,
-          inner.required,
-          false,
-          inner.expected,
-          [=](const JsonCursor& at, CheckFile& into) { inner.read(at, into.check); },
-          [=](const CheckFile& from) { return inner.write(from.check); },
-          inner.schema,
-          inner.fields,
-          inner.absent};
+  Field<CheckFile> field(inner);
+  field.read = [read = inner.read](const JsonCursor& at, CheckFile& into) { read(at, into.check); };
+  field.write = [write = inner.write](const CheckFile& from) { return write(from.check); };
+  return field;
 }
 
 Kind<CheckFile> check_kind() {

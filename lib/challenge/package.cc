@@ -18,14 +18,10 @@ namespace fs = std::filesystem;
 // of Python.
 constexpr const char* kServerPattern = "(https?://[A-Za-z0-9._:-]+(/[A-Za-z0-9._~%+-]+)*)?";
 
-Kind<std::string> digest_kind() {
-  return matching_kind("64 hexadecimal digits, a SHA-256", "[0-9a-f]{64}");
-}
-
 FieldTable<PackedFile> packed_file_table() {
   return FieldTable<PackedFile>(
       {required("name", &PackedFile::name, line_kind(1, 255), "below the package's folder"),
-       required("sha256", &PackedFile::sha256, digest_kind(), "of its bytes")});
+       required("sha256", &PackedFile::sha256, hexadecimal_kind(64), "of its bytes")});
 }
 
 std::string without_slash(std::string server) {
@@ -148,7 +144,7 @@ const FieldTable<PackageManifest>& package_table() {
                 "name of the challenge"),
        required("challenge_version", &M::challenge_version, integer_kind(1, 1'000'000),
                 "its version"),
-       required("challenge_sha256", &M::challenge_sha256, digest_kind(),
+       required("challenge_sha256", &M::challenge_sha256, hexadecimal_kind(64),
                 "of its files, as in results"),
        optional("server", &M::server, matching_kind("an http or https address", kServerPattern),
                 "where submit.py hands in; absent where none was given"),
@@ -172,7 +168,7 @@ const FieldTable<Packed>& packed_table() {
        required("path", &P::path, text_kind(), "of the archive"),
        required("bytes", &P::bytes, integer_kind<std::uint64_t>(0, std::uint64_t{1} << 62),
                 "its size"),
-       required("sha256", &P::sha256, digest_kind(), "of its bytes"),
+       required("sha256", &P::sha256, hexadecimal_kind(64), "of its bytes"),
        required("checked", &P::checked, boolean_kind(),
                 "whether its challenge was run on this machine before"),
        required("package", &P::package, object_kind(package_table()),

@@ -36,8 +36,6 @@ Kind<std::string> hex_kind() {
   return kind;
 }
 
-Kind<std::string> hex64_kind() { return matching_kind("16 hexadecimal digits", "[0-9a-f]{16}"); }
-
 // JSON numbers of kjudge are signed; addresses and sizes of a valid bundle fit.
 Kind<std::int64_t> number_of_any_size() {
   return integer_kind<std::int64_t>(std::numeric_limits<std::int64_t>::min(),
@@ -64,7 +62,7 @@ Field<T> text(const char* name, Get get, const char* doc) {
 template <class T, class Get>
 Field<T> hex64(const char* name, Get get, const char* doc) {
   return printed_field<T, std::string>(
-      name, [=](const T& from) { return hex64_of(get(from)); }, hex64_kind(), doc);
+      name, [=](const T& from) { return hex64_of(get(from)); }, hexadecimal_kind(16), doc);
 }
 
 template <class T, class Get>
@@ -116,7 +114,7 @@ FieldTable<Module> module_table() {
              return sha256_hex(
                  std::string_view(reinterpret_cast<const char*>(m.image.data()), m.image.size()));
            },
-           matching_kind("64 hexadecimal digits", "[0-9a-f]{64}"), "of the image"),
+           hexadecimal_kind(64), "of the image"),
        printed_field<M, std::vector<ModuleVariable>>(
            "variables", [](const M& m) { return m.variables; }, list_kind(object_kind(variable)),
            "those that device code has")});
@@ -267,16 +265,11 @@ template <class Held>
 FieldTable<ShownNode> of_node(const FieldTable<Held>& table) {
   std::vector<Field<ShownNode>> fields;
   for (const Field<Held>& field : table.fields()) {
-    Field<ShownNode> whole;
-    whole.name = field.name;
-    whole.doc = field.doc;
-    whole.expected = field.expected;
+    Field<ShownNode> whole(field);
     whole.read = [](const JsonCursor& at, ShownNode&) { at.fail("is printed and never read"); };
     whole.write = [write = field.write](const ShownNode& shown) {
       return write(std::get<Held>(*shown.node));
     };
-    whole.schema = field.schema;
-    whole.fields = field.fields;
     fields.push_back(std::move(whole));
   }
   return FieldTable<ShownNode>(std::move(fields));
@@ -340,7 +333,7 @@ FieldTable<Shown> shape_table() {
            [](const S& s, const Each<std::string>& each) {
              for (const std::uint64_t hash : s.captured().output_hashes) each(hex64_of(hash));
            },
-           hex64_kind(), "XXH3-64 of each output on the made-up inputs")});
+           hexadecimal_kind(16), "XXH3-64 of each output on the made-up inputs")});
 }
 
 template <class V>

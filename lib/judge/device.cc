@@ -35,6 +35,8 @@ DeviceIdentity identify(const Driver& driver, int device) {
   identity.name = text.data();
   identity.driver = cat(name(driver.kind), " ", version / 1000, ".", version % 1000 / 10);
   if (driver.kind == DriverKind::host) {
+    // All are the same processors; where there seem to be several, a number tells them apart.
+    if (count > 1) identity.name += cat(" device ", device);
     identity.arch = "x86_64";
     identity.trust = "process";
     return identity;

@@ -109,27 +109,39 @@ BundleReader open_bundle(const fs::path& path, const DeviceIdentity& device,
   return reader;
 }
 
-// Measures on the other devices that are wanted, one after the other. A failure on one of them is
-// the submission's: it has to be right on all.
-void measure_others(Evaluation& evaluation, const Driver& driver, const Challenge& challenge,
-                    const BundleReader* reference, const BundleReader& baseline,
-                    const BundleReader& submission, const ReplayOptions& replay,
-                    const ReportProgress& progress) {
-  for (const int device : replay.other_devices) {
+// What an evaluation replays, and how.
+struct ReplayWork {
+  const Driver& driver;
+  const Challenge& whole;  // of all archs, without floors
+  const fs::path& cache;   // where doctor's measurements lie
+  const BundleReader* reference = nullptr;
+  const BundleReader& baseline;
+  const BundleReader& submission;
+  const ReplayOptions& options;
+  const ReportProgress& progress;
+};
+
+// Measures on the other devices that are wanted, one after the other, each with its own floors. A
+// failure on one of them is the submission's: it has to be right on all.
+void measure_others(Evaluation& evaluation, const ReplayWork& work) {
+  for (const int device : work.options.other_devices) {
     if (evaluation.verdict != Verdict::accepted) return;
-    const DeviceIdentity identity = identify(driver, device);
+    const DeviceIdentity identity = identify(work.driver, device);
     const std::size_t number = evaluation.others.size() + 2;
     const std::string where = cat("device ", device, " (", identity.name, "): ");
-    ReplayOptions options = replay;
+    ReplayOptions options = work.options;
     options.device = device;
     options.evaluation = cat(evaluation.id, "/", number);
     const ReportProgress labelled = [&](const Progress& now) {
-      progress({where + now.step, now.shape, now.done});
+      work.progress({where + now.step, now.shape, now.done});
     };
     Evaluation there;
     try {
+      const Challenge challenge =
+          challenge_for(work.whole, identity, work.driver, device, work.cache);
       const DeviceLock lock = lock_device(identity, device, labelled);
-      measure(driver, challenge, reference, baseline, submission, options, labelled, there);
+      measure(work.driver, challenge, work.reference, work.baseline, work.submission, options,
+              labelled, there);
     } catch (Error& error) {
       error.context(where.substr(0, where.size() - 2));
       throw;
@@ -142,18 +154,16 @@ void measure_others(Evaluation& evaluation, const Driver& driver, const Challeng
   }
 }
 
-// Measures, and notes which recordings it was.
-void replay_into(Evaluation& evaluation, const Driver& driver, const Challenge& challenge,
-                 const BundleReader* reference, const BundleReader& baseline,
-                 const BundleReader& submission, const ReplayOptions& replay,
-                 const ReportProgress& progress) {
-  if (reference != nullptr) {
-    evaluation.reference_sha256 = sha256_of_file(reference->fd(), "the reference's bundle");
+// Measures, and notes which recordings it was. `challenge` is as the first device has it.
+void replay_into(Evaluation& evaluation, const Challenge& challenge, const ReplayWork& work) {
+  if (work.reference != nullptr) {
+    evaluation.reference_sha256 = sha256_of_file(work.reference->fd(), "the reference's bundle");
   }
-  evaluation.baseline_sha256 = sha256_of_file(baseline.fd(), "the baseline's bundle");
-  evaluation.bundle_sha256 = sha256_of_file(submission.fd(), "the submission's bundle");
-  measure(driver, challenge, reference, baseline, submission, replay, progress, evaluation);
-  measure_others(evaluation, driver, challenge, reference, baseline, submission, replay, progress);
+  evaluation.baseline_sha256 = sha256_of_file(work.baseline.fd(), "the baseline's bundle");
+  evaluation.bundle_sha256 = sha256_of_file(work.submission.fd(), "the submission's bundle");
+  measure(work.driver, challenge, work.reference, work.baseline, work.submission, work.options,
+          work.progress, evaluation);
+  measure_others(evaluation, work);
 }
 
 ReportProgress interruptible(const ReportProgress& report) {
@@ -268,8 +278,9 @@ Evaluation evaluate(const Driver& driver, const Challenge& whole, const Evaluate
     }
 
     const BundleReader submission(capture_options.bundle);
-    replay_into(evaluation, driver, challenge, reference ? &*reference : nullptr, *baseline,
-                submission, replay, progress);
+    replay_into(evaluation, challenge,
+                {driver, whole, options.cache, reference ? &*reference : nullptr, *baseline,
+                 submission, replay, progress});
   } catch (const Error& error) {
     if (error.fault() == Fault::usage || error.fault() == Fault::package) throw;
     judge_error(evaluation, error.what());
@@ -304,8 +315,9 @@ Evaluation replay_bundles(const Driver& driver, const Challenge& whole,
   evaluation.submission_sha256 = sha256_of_file(submission.fd(), bundles.submission.native());
   evaluation.peak_bytes = submission.bundle().provenance.peak_bytes;
   try {
-    replay_into(evaluation, driver, challenge, reference ? &*reference : nullptr, baseline,
-                submission, replay, progress);
+    replay_into(evaluation, challenge,
+                {driver, whole, cache, reference ? &*reference : nullptr, baseline, submission,
+                 replay, progress});
   } catch (const Error& error) {
     judge_error(evaluation, error.what());
   }

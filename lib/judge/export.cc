@@ -367,7 +367,7 @@ const FieldTable<ExportLine>& export_table() {
   using L = ExportLine;
   using K = ExportKind;
   const auto line = [](std::size_t most) { return line_kind(0, most); };
-  const auto hash = matching_kind("64 hexadecimal digits", "[0-9a-f]{64}");
+  const auto hash = hexadecimal_kind(64);
   const auto number = integer_kind(0, 1 << 30);
   static const FieldTable<L> table({
       format_field<L>("kjudge-export/1"),

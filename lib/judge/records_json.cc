@@ -14,10 +14,9 @@ Kind<std::pair<int, T>> numbered_kind(const FieldTable<T>& table) {
   using P = std::pair<int, T>;
   std::vector<Field<P>> fields = {required("number", &P::first, record_number(), "of the record")};
   for (const Field<T>& field : table.fields()) {
-    fields.push_back({field.name, field.doc, field.required, field.first, field.expected,
-                      [read = field.read](const JsonCursor& at, P& into) { read(at, into.second); },
-                      [write = field.write](const P& from) { return write(from.second); },
-                      field.schema, field.fields, field.absent});
+    Field<P>& numbered = fields.emplace_back(field);
+    numbered.read = [read = field.read](const JsonCursor& at, P& into) { read(at, into.second); };
+    numbered.write = [write = field.write](const P& from) { return write(from.second); };
   }
   return object_kind(FieldTable<P>(std::move(fields)));
 }

@@ -55,15 +55,18 @@ Kind<SideScore> side_kind() {
 Kind<std::optional<SideScore>> side_or_null_kind() {
   const Kind<SideScore> side = side_kind();
   const Json null{Json::Object{{"type", Json{std::string("null")}}}};
-  return {"an object, or null",
-          [read = side.read](const JsonCursor& at) -> std::optional<SideScore> {
-            if (at.get_if<std::nullptr_t>() != nullptr) return std::nullopt;
-            return read(at);
-          },
-          [write = side.write](const std::optional<SideScore>& score) {
-            return score ? write(*score) : Json{nullptr};
-          },
-          Json{Json::Object{{"anyOf", Json{Json::List{side.schema, null}}}}}, side.fields};
+  Kind<std::optional<SideScore>> kind;
+  kind.expected = "an object, or null";
+  kind.schema = Json{Json::Object{{"anyOf", Json{Json::List{side.schema, null}}}}};
+  kind.fields = side.fields;
+  kind.read = [read = side.read](const JsonCursor& at) -> std::optional<SideScore> {
+    if (at.get_if<std::nullptr_t>() != nullptr) return std::nullopt;
+    return read(at);
+  };
+  kind.write = [write = side.write](const std::optional<SideScore>& score) {
+    return score ? write(*score) : Json{nullptr};
+  };
+  return kind;
 }
 
 const FieldTable<PrintedSet>& printed_set_table() {

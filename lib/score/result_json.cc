@@ -34,15 +34,16 @@ FieldTable<Clocks> clocks_table() {
 Field<Pair> arm_field(ArmName arm) {
   const auto kind = list_kind(object_kind(clocks_table()), 0, 100);
   const auto index = static_cast<std::size_t>(arm);
-  return {std::string(name(arm)),
-          "its replays in this pair; the median of event_ns is its time",
-          true,
-          false,
-          kind.expected,
-          [=](const JsonCursor& at, Pair& into) { into.arms[index].replays = kind.read(at); },
-          [=](const Pair& from) { return kind.write(from.arms[index].replays); },
-          kind.schema,
-          kind.fields};
+  Field<Pair> field(FieldHead(std::string(name(arm)),
+                              "its replays in this pair; the median of event_ns is its time",
+                              kind));
+  field.read = [=, read = kind.read](const JsonCursor& at, Pair& into) {
+    into.arms[index].replays = read(at);
+  };
+  field.write = [=, write = kind.write](const Pair& from) {
+    return write(from.arms[index].replays);
+  };
+  return field;
 }
 
 FieldTable<Pair> pair_table() {
@@ -317,23 +318,22 @@ Field<ShapeScore> two_modes_field() {
   const auto kind = list_kind(
       word_kind<ArmName>({{"baseline", ArmName::baseline}, {"submission", ArmName::submission}}), 0,
       2);
-  return {"two_modes",
-          "the arms whose times lie around two values, so that their median is one of them by "
-          "chance; absent where none do",
-          false,
-          false,
-          kind.expected,
-          {},
-          [=](const ShapeScore& from) -> std::optional<Json> {
-            std::vector<ArmName> arms;
-            for (const ArmName arm : {ArmName::baseline, ArmName::submission}) {
-              if (from.two_modes[static_cast<std::size_t>(arm)]) arms.push_back(arm);
-            }
-            if (arms.empty()) return std::nullopt;
-            return kind.write(arms);
-          },
-          kind.schema,
-          kind.fields};
+  Field<ShapeScore> field(
+      FieldHead("two_modes",
+                "the arms whose times lie around two values, so that their median is one of them "
+                "by chance; absent where none do",
+                kind));
+  field.required = false;
+  field.derived = true;
+  field.write = [write = kind.write](const ShapeScore& from) -> std::optional<Json> {
+    std::vector<ArmName> arms;
+    for (const ArmName arm : {ArmName::baseline, ArmName::submission}) {
+      if (from.two_modes[static_cast<std::size_t>(arm)]) arms.push_back(arm);
+    }
+    if (arms.empty()) return std::nullopt;
+    return write(arms);
+  };
+  return field;
 }
 
 Kind<Verdict> verdict_kind() {

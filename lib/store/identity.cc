@@ -29,8 +29,7 @@ const FieldTable<Token>& token_table() {
   static const FieldTable<T> table({
       format_field<T>("kjudge-token/1"),
       required("name", &T::name, line_kind(1, 200), "whose it is"),
-      required("sha256", &T::sha256, matching_kind("64 hexadecimal digits", "[0-9a-f]{64}"),
-               "of the token"),
+      required("sha256", &T::sha256, hexadecimal_kind(64), "of the token"),
       required("added", &T::added, line_kind(1, 40), "UTC, RFC 3339"),
       optional("revoked", &T::revoked, line_kind(0, 40),
                "since when it is good for nothing; absent while it is good"),

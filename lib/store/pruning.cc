@@ -101,7 +101,7 @@ const FieldTable<PrunedBundle>& pruned_table() {
   using P = PrunedBundle;
   static const FieldTable<P> table({
       format_field<P>("kjudge-pruned/1"),
-      required("sha256", &P::sha256, matching_kind("64 hexadecimal digits", "[0-9a-f]{64}"),
+      required("sha256", &P::sha256, hexadecimal_kind(64),
                "of the recording, as the result has it"),
       required("bytes", &P::bytes, integer_kind<std::uint64_t>(0, std::uint64_t{1} << 53),
                "its size"),

@@ -41,7 +41,7 @@ void check_version(const fs::path& path) {
 
 // 64 bits, which JSON's integers here do not have.
 Kind<std::uint64_t> hex_kind() {
-  const auto digits = matching_kind("16 hexadecimal digits", "[0-9a-f]{16}");
+  const auto digits = hexadecimal_kind(16);
   return {digits.expected,
           [=](const JsonCursor& at) { return std::stoull(digits.read(at), nullptr, 16); },
           [=](const std::uint64_t& value) {
@@ -58,7 +58,7 @@ const FieldTable<ReplaySecret>& secret_table() {
   static const FieldTable<S> table({
       format_field<S>("kjudge-secret/1"),
       required("evaluation", &S::evaluation, line_kind(1, 64), "UUID of the evaluation"),
-      required("secret", &S::secret, matching_kind("64 hexadecimal digits", "[0-9a-f]{64}"),
+      required("secret", &S::secret, hexadecimal_kind(64),
                "that the hidden inputs were drawn with"),
       required("order_seed", &S::order_seed, hex_kind(),
                "that the order of arms and regimes was drawn with"),
@@ -110,8 +110,7 @@ const FieldTable<SubmissionIdentity>& submission_table() {
       required("run", &I::run, line_kind(1, kRunBytes),
                "name a contestant groups submissions under"),
       required("name", &I::name, line_kind(1, kNameBytes), "file or folder as it was handed in"),
-      required("sha256", &I::sha256, matching_kind("64 hexadecimal digits", "[0-9a-f]{64}"),
-               "of every path and its bytes"),
+      required("sha256", &I::sha256, hexadecimal_kind(64), "of every path and its bytes"),
       required("received", &I::received, line_kind(1, 40), "UTC, RFC 3339"),
       optional("owner", &I::owner, line_kind(0, 200),
                "name of the token that it was handed in with; absent where the organizer did"),

@@ -4,6 +4,7 @@ told, and one recording is right on all of them. Here they are all this machine'
 
 import json
 import os
+import subprocess
 
 import _kjudge
 
@@ -14,7 +15,9 @@ class SeveralDevices(_kjudge.Case):
         self.environment["KJUDGE_HOST_DEVICES"] = "3"
 
     def test_each_is_told_apart(self):
-        self.small_challenge(gpus_per_evaluation=2)
+        work = {"arch": "x86_64", "dtype": "float32", "dims": {"rows": 64, "cols": 48}, "read_bytes": 10 ** 9}
+        self.small_challenge(gpus_per_evaluation=2, shapes=[work], cache="cold", rates=[
+            {"device": "device 1", "bytes_per_s": 1e9}, {"device": "device 2", "bytes_per_s": 4e9}])
         self.write("handed_in/ada.py", _kjudge.RIGHT)
         arguments = [] if not self.sandbox_missing() else ["--unsafe"]
         self.run_kjudge("judge", "results", "--from", "handed_in", "--challenge", "challenge", "--device", "1",
@@ -27,6 +30,8 @@ class SeveralDevices(_kjudge.Case):
         self.assertEqual(other["verdict"], "accepted")
         self.assertEqual([len(s["rounds"]) for s in other["shapes"]], [6, 0])
         self.assertNotEqual(other["shapes"][0]["rounds"], result["shapes"][0]["rounds"])
+        # Each against what it could have done itself.
+        self.assertEqual([of["shapes"][0]["floor_ns"] for of in (result, other)], [1e9, 2.5e8])
         devices = result["score"]["devices"]
         self.assertEqual([d["device"] for d in devices], [result["device"], other["device"]])
         self.assertEqual(devices[0]["speedup"], result["score"]["speedup"])
@@ -36,6 +41,11 @@ class SeveralDevices(_kjudge.Case):
         self.run_kjudge("pages", "results", "--output", "site")
         with open(self.path("site", "evaluation", "1.html")) as file:
             self.assertIn("measured on each apart", file.read())
+
+        self.run_kjudge("export", "results", "-o", "out.jsonl.zst")
+        done = subprocess.run(["zstd", "-dc", self.path("out.jsonl.zst")], stdout=subprocess.PIPE, check=True)
+        exported = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([line["result"] for line in exported if line["kind"] == "evaluation"], [result])
 
         # What was recorded on one device is replayed on another.
         again = os.path.join("results", "submissions", "1", "evaluations", "1")
