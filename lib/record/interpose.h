@@ -5,6 +5,7 @@
 
 #include "driver/driver.h"
 #include "record/watch.h"
+#include "record/work_entries.h"
 
 // The hooked entries of the driver: X(exported name, name for cuGetProcAddress, first CUDA version
 // with this signature, per-thread default stream). Everything exported here is also found by code
@@ -60,7 +61,8 @@
   X(cuStreamBeginCaptureToGraph, "cuStreamBeginCaptureToGraph", 12030, false)       \
   X(cuStreamBeginCaptureToGraph_ptsz, "cuStreamBeginCaptureToGraph", 12030, true)   \
   X(cuStreamEndCapture, "cuStreamEndCapture", 10000, false)                         \
-  X(cuStreamEndCapture_ptsz, "cuStreamEndCapture", 10000, true)
+  X(cuStreamEndCapture_ptsz, "cuStreamEndCapture", 10000, true)                     \
+  KJ_WORK_HOOKS(X)
 
 // What cuda.h declares under other settings only.
 extern "C" {

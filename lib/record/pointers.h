@@ -26,7 +26,8 @@ struct RecordedTensor {
   Role role = Role::input;
   TensorSpec spec;
   std::uint64_t address = 0;
-  std::uint64_t filled_hash = 0;  // of an input's bytes after fill
+  std::uint64_t filled_hash = 0;          // of an input's bytes after fill
+  std::uint64_t hash_before_capture = 0;  // of an output's, poisoned, or an inout's
   std::optional<RecordedFill> fill;
 };
 

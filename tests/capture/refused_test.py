@@ -106,6 +106,86 @@ def work():
 t = threading.Thread(target=work); t.start(); t.join()
 """, prepare="driver.Stream(), driver.zeros(4)")
 
+    def test_outside_fill(self):
+        self.refused("outside_launch", self.LAUNCH + """
+driver.fill_bytes(state[1], 0, stream=state[0])
+""", "1 launch, copy or fill", "the first of cuMemsetD8Async",
+                     prepare="driver.Stream(), driver.zeros(4)")
+
+    def test_outside_copy(self):
+        self.refused("outside_launch", """
+kernels["scale"].launch(4, 1, state[1], inputs.x, inputs.factor, inputs.n)
+driver.copy(outputs.y, state[1], stream=state[0])
+""", "the first of cuMemcpyDtoDAsync", prepare="driver.Stream(), driver.empty(ctx.shapes[0].n)")
+
+    # Arguments by form of call; cuMemcpy2D and 3D take a struct.
+    WORK = """
+def copies(form, y, x, n):
+    c = ctypes
+    p, z, zero = c.c_uint64, c.c_size_t, 0 if form == "cuMemsetD8Async" else c.c_uint(0)
+    if form.startswith("cuMemcpy3D"):
+        words = (c.c_size_t * 25)()
+        words[4] = words[15] = 2  # CU_MEMORYTYPE_DEVICE
+        words[6], words[17], words[22], words[23], words[24] = x, y, n, 1, 1
+        return [c.byref(words)]
+    if form.startswith("cuMemcpy2D"):
+        words = (c.c_size_t * 16)()
+        words[2] = words[9] = 2
+        words[4], words[11], words[14], words[15] = x, y, n, 1
+        return [c.byref(words)]
+    if form.startswith("cuMemcpy"):
+        return [p(y), p(x), z(n)]
+    if form.startswith("cuMemsetD2D"):
+        return [p(y), z(n), zero, z(4), z(1)]
+    return [p(y), zero, z(4)]
+"""
+
+    WAITING = ["cuMemcpy", "cuMemcpyDtoD_v2", "cuMemcpy2D_v2", "cuMemcpy2DUnaligned_v2", "cuMemcpy3D_v2",
+               "cuMemsetD8_v2", "cuMemsetD16_v2", "cuMemsetD32_v2", "cuMemsetD2D8_v2",
+               "cuMemsetD2D16_v2", "cuMemsetD2D32_v2"]
+    QUEUED = ["cuMemcpyAsync", "cuMemcpyDtoDAsync_v2", "cuMemcpy2DAsync_v2", "cuMemcpy3DAsync_v2",
+              "cuMemsetD8Async", "cuMemsetD16Async", "cuMemsetD32Async", "cuMemsetD2D8Async",
+              "cuMemsetD2D16Async", "cuMemsetD2D32Async"]
+
+    def test_outside_work_in_every_form(self):
+        for form in self.WAITING + self.QUEUED:
+            with self.subTest(form):
+                stream = ", ctypes.c_void_p(state[0].handle)" if form in self.QUEUED else ""
+                # Another thread may call what waits: the capture forbids it to its own.
+                self.refused("outside_launch", self.LAUNCH + """
+def call():
+    driver.call("%s", *copies("%s", state[1].address, state[2].address, 16)%s)
+t = threading.Thread(target=call); t.start(); t.join()
+""" % (form, form, stream), "1 launch, copy or fill", "the first of " + form.split("_")[0],
+                             prepare="driver.Stream(), driver.zeros(4), driver.zeros(4)",
+                             helpers=self.WORK)
+
+    def test_waiting_copy_in_kernel_fn(self):
+        # Refused by the driver, so nothing was done outside.
+        self.refused("capture_invalidated", self.LAUNCH + "outputs.y.tolist()\n", "made a call")
+
+    def test_work_on_captured_streams_and_in_prepare_is_not_outside(self):
+        self.accepted(PRELUDE + """
+def prepare(ctx):
+    scratch, side = driver.zeros(ctx.shapes[0].n), driver.Stream()
+    driver.fill_bytes(scratch, 1, stream=side)
+    return scratch, side
+
+def kernel_fn(state, inputs, outputs):
+    scratch, side = state
+    kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)
+    driver.fill_bytes(scratch, 0)
+    side.wait(driver.Event().record())
+    driver.copy(scratch, outputs.y, stream=side)
+    driver.fill_bytes(scratch, 0, stream=side)
+    driver.current_stream().wait(driver.Event().record(side))
+""").dump()
+
+    def test_outputs_written_by_the_host(self):
+        self.refused("outside_launch", """
+ctypes.memmove(outputs.y.address, inputs.x.address, outputs.y.nbytes)
+""", "shape small: y was written to while kernel_fn was captured")
+
     def test_own_capture(self):
         self.refused("own_capture", self.LAUNCH + """
 own_capture(state)
