@@ -271,8 +271,9 @@ KJ_HOOK cuMemRelease(CUmemGenericAllocationHandle handle) {
 KJ_HOOK cuMemMap(CUdeviceptr address, size_t size, size_t offset,
                  CUmemGenericAllocationHandle handle, unsigned long long flags) {
   return hooked(&Real::cuMemMap, [&](const Watched&, Observed& observed, auto real) {
+    observed.memory.make_way(address, size);
     const CUresult result = real(address, size, offset, handle, flags);
-    if (result == CUDA_SUCCESS) observed.memory.mapped(address, size, handle);
+    if (result == CUDA_SUCCESS) observed.memory.mapped(address, size, offset, handle);
     return result;
   });
 }
@@ -280,6 +281,16 @@ KJ_HOOK cuMemMap(CUdeviceptr address, size_t size, size_t offset,
 KJ_HOOK cuMemUnmap(CUdeviceptr address, size_t size) {
   return hooked(&Real::cuMemUnmap, [&](const Watched&, Observed& observed, auto real) {
     return observed.memory.unmap(address, size) ? CUDA_SUCCESS : real(address, size);
+  });
+}
+
+KJ_HOOK cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc* access,
+                       size_t count) {
+  return hooked(&Real::cuMemSetAccess, [&](const Watched&, Observed& observed, auto real) {
+    for (size_t i = 0; access != nullptr && i < count; ++i) {
+      observed.memory.check_access(address, access[i]);
+    }
+    return real(address, size, access, count);
   });
 }
 

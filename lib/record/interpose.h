@@ -29,6 +29,7 @@
   X(cuMemRelease, "cuMemRelease", 10020, false)                                     \
   X(cuMemMap, "cuMemMap", 10020, false)                                             \
   X(cuMemUnmap, "cuMemUnmap", 10020, false)                                         \
+  X(cuMemSetAccess, "cuMemSetAccess", 10020, false)                                 \
   X(cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle", 10020, false) \
   X(cuMemHostAlloc, "cuMemHostAlloc", 2020, false)                                  \
   X(cuMemAllocHost_v2, "cuMemAllocHost", 3020, false)                               \

@@ -46,8 +46,8 @@ struct LoadedVariable {
 };
 
 // Checks what nodes point to: what a replay has at the same address is fine, all else is refused
-// with the node, the argument and the reason. Words of eight bytes, aligned, in arguments and, from
-// there on, in the state memory that can be reached: a pointer a kernel could follow. What no such
+// with the node, the argument and the reason. Words of eight bytes in arguments and, aligned, from
+// there on in the state memory that can be reached: a pointer a kernel could follow. What no such
 // word leads to, a recording need not hold.
 class PointerRules {
  public:
@@ -76,7 +76,8 @@ class PointerRules {
   void check_reached_memory();
   const Forbidden* forbidden(std::uint64_t word) const;
   const Allocation* live(std::uint64_t word) const;
-  void reach(const Allocation& allocation);
+  const Allocation* near(std::uint64_t word) const;
+  void reach(const Allocation& allocation, const std::string& where);
 
   const Watched& watched_;
   const std::vector<RecordedShape>& shapes_;

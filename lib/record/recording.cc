@@ -87,6 +87,7 @@ Bytes read_device(const Driver& driver, std::uint64_t address, std::uint64_t siz
 Recording::Recording(const Watched& watched, const RecordingOptions& options)
     : watched_(watched), driver_(watched.driver), options_(options) {
   KJ_DRIVER(driver_, cuInit(0));
+  require_cupti();
   CUdevice device = 0;
   KJ_DRIVER(driver_, cuDeviceGet(&device, options.device));
   CUcontext context = nullptr;
@@ -202,7 +203,11 @@ void Recording::begin_capture(CUstream stream) {
     tensor.hash_before_capture = hash(tensor.address, tensor_bytes(tensor));
   }
   // Other threads may call what they like; what they launch is counted.
-  KJ_DRIVER(driver_, cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  const CUresult result = driver_.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  check_driver(driver_, result,
+               cat("shape ", shape().name,
+                   ": the stream that kernel_fn was called on cannot be "
+                   "captured: cuStreamBeginCapture"));
   watched_.observed->memory.hold_frees(true);
   watched_.observed->watch.open(stream);
   capturing_ = true;
@@ -353,12 +358,17 @@ void Recording::clear_returned() const {
   }
 }
 
-// What CUPTI saw must be what the hooks saw.
-void Recording::audit() const {
+void Recording::require_cupti() const {
   if (driver_.kind == DriverKind::host) return;
   if (const std::string why = cupti_failure(); !why.empty()) {
     throw Error(Fault::device, cat("the recorder cannot watch the driver: ", why));
   }
+}
+
+// What CUPTI saw must be what the hooks saw.
+void Recording::audit() const {
+  if (driver_.kind == DriverKind::host) return;
+  require_cupti();
   const std::vector<std::string> past = calls_past_the_hooks();
   if (!past.empty()) {
     throw Refused(Rule::outside_arena, cat(past.size(),

@@ -68,6 +68,7 @@ class Recording {
   Bundle describe(const std::vector<std::size_t>& used, const std::vector<Allocation>& memory,
                   const std::vector<Variable>& variables, const RecordingSeconds& seconds) const;
   void clear_returned() const;
+  void require_cupti() const;
   void audit() const;
   std::vector<std::uint64_t> replay(const RecordedShape& shape) const;
 
