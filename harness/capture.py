@@ -3,8 +3,9 @@
 
 Imports the submission, runs prepare once, and for every shape runs kernel_fn twice and then once
 more while the stream is captured; then the recorder writes the bundle. What happened is written to
-the request's status file (kjudge-capture-status/1). A failure of this program itself, as opposed to
-the submission's, is a traceback and exit status 1 without a status file.
+the request's status file (kjudge-capture-status/1). Before the submission's code starts, which the
+output says with STARTS, a failure is a traceback and exit status 1 without a status file; from then
+on the submission may be the cause of any.
 """
 
 import glob
@@ -28,6 +29,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # CUresults of a kernel that went wrong, and of calls that a capture does not allow.
 FAULTS = frozenset((700, 702, 710, 714, 715, 716, 717, 718, 719))
 OUT_OF_MEMORY = 2
+
+STARTS = b"kjudge: the submission's code starts here\n"  # as lib/judge/capture_protocol.h has it
 
 
 class Stopped(Exception):
@@ -85,8 +88,9 @@ def blame(error, step, recorder):
         return Stopped("build_error", "%s: %s" % (step, words), trace=trace)
     result = getattr(error, "result", None) if isinstance(error, driver.DriverError) else None
     met = recorder.call_failure()
-    if result is not None and met is not None and error.name in met.message and met.message not in words:
-        words += " (%s)" % met.message  # a call of the recorder's own on the way
+    if result is not None and met is not None and met.message not in words and (
+            error.name in met.message or error.call.split("_")[0] in met.message):
+        words += " (%s)" % met.message  # why the recorder failed it, or a call of its own on the way
     out_of_memory = result == OUT_OF_MEMORY or "OutOfMemory" in type(error).__name__
     if out_of_memory and met is not None and met.verdict == "out_of_memory":
         return Stopped("out_of_memory", "%s: %s" % (step, met.message), trace=trace)
@@ -126,12 +130,17 @@ class Capture:
         self.kernel_fn = None
         self.state = None
         self.doing = "the capture"
+        self.started = False
 
     def contestant(self, step, function, *arguments):
         """Calls the contestant's code; Stopped if it raises. A child that it forked, and that comes
         back here, ends: there is one capture process."""
         self.doing = step
+        if not self.started:
+            self.started = True
+            os.write(2, STARTS)
         driver._launched.clear()
+        self.recorder.call_failure()  # of the step before
         try:
             return function(*arguments)
         except KeyboardInterrupt:
@@ -386,9 +395,15 @@ def main(request_path):
     except Stopped as stopped:
         verdict, rule, message, trace = stopped.verdict, stopped.rule, stopped.message, stopped.trace
     except RecorderError as error:
-        if error.verdict == "judge_error":
+        if not capture.started:
             raise
         verdict, rule, message = error.verdict, error.rule, error.message
+    except Exception as error:
+        if not capture.started:
+            raise
+        verdict, trace = "runtime_error", traceback.format_exc()
+        message = ("the capture failed after the submission's code had run, with %s: %s; leave Python's own "
+                   "modules and kjudge's as they are" % (type(error).__name__, words_of(error)))
     write_status(request["status"], verdict, rule, message, trace, capture.seconds)
 
 

@@ -164,6 +164,16 @@ CaptureFailure killed(std::optional<bool> out_of_memory) {
 // What the status file, or its absence, says about how the capture process ended.
 CaptureStatus read_status(const CaptureFiles& files, const Finished& finished,
                           const Challenge& challenge) {
+  if (finished.output.find(kSubmissionStarts) == std::string::npos) {
+    const bool no_python = finished.output.starts_with("/usr/bin/env:");  // env's own words
+    throw Error(Fault::host,
+                no_python
+                    ? cat("python3 could not be started: ", finished.output,
+                          "install it, or mend PATH (cron's is short)")
+                    : cat("the capture process ",
+                          finished.status ? describe(*finished.status) : std::string("did not end"),
+                          " before the submission's code started:\n", finished.output));
+  }
   if (!finished.status) {
     const ChallengeLimits& limits = challenge.limits;
     throw CaptureFailure{Verdict::timeout,
@@ -173,11 +183,6 @@ CaptureStatus read_status(const CaptureFiles& files, const Finished& finished,
                              "work on the host")};
   }
   const ExitStatus& exit = *finished.status;
-  // env's own words, where it found no python3 to run.
-  if ((exit.code == 126 || exit.code == 127) && finished.output.starts_with("/usr/bin/env:")) {
-    throw Error(Fault::host, cat("python3 could not be started: ", finished.output,
-                                 "install it, or mend PATH (cron's is short)"));
-  }
   if (exit.signal == SIGKILL) throw killed(finished.out_of_memory);
   std::error_code error;
   // A status from a process that died afterwards still says what went wrong, but never accepts.
@@ -189,10 +194,6 @@ CaptureStatus read_status(const CaptureFiles& files, const Finished& finished,
       throw CaptureFailure{Verdict::refused, cat("the capture's status file was tampered with (",
                                                  bad.what(), "); only kjudge may write it")};
     }
-  }
-  // capture.py ends so when it is at fault itself. A contestant who imitates that gains nothing.
-  if (exit.code == 1 && finished.output.find("harness/capture.py\", line") != std::string::npos) {
-    throw Error(Fault::host, cat("the capture process failed:\n", finished.output));
   }
   throw CaptureFailure{
       Verdict::runtime_error,
@@ -281,7 +282,10 @@ void run_capture(const Driver& driver, const Challenge& challenge, const Capture
                     : challenge.limits.prepare_s + challenge.limits.capture_s + kExportSeconds;
   const auto finished =
       place.run(child, {files.request, files.made_up}, limit, challenge.limits.output_bytes);
-  if (!finished.output.empty()) outcome.log += finished.output;
+  outcome.log += finished.output;
+  if (const auto line = outcome.log.find(kSubmissionStarts); line != std::string::npos) {
+    outcome.log.erase(line, kSubmissionStarts.size());
+  }
 
   const CaptureStatus status = read_status(files, finished, challenge);
   const CaptureSeconds& seconds = status.seconds;
@@ -291,6 +295,11 @@ void run_capture(const Driver& driver, const Challenge& challenge, const Capture
     if (spent) outcome.phases.push_back({step, *spent});
   }
   if (!status.traceback.empty()) outcome.log += status.traceback + "\n";
+  if (status.verdict == Verdict::judge_error) {
+    // The host driver has no device that could break: its process has been tampered with.
+    if (driver.kind == DriverKind::cuda) throw Error(Fault::device, status.message);
+    throw CaptureFailure{Verdict::runtime_error, status.message};
+  }
   if (status.verdict != Verdict::accepted) {
     throw CaptureFailure{status.verdict, status.rule.empty()
                                              ? status.message

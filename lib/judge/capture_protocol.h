@@ -15,6 +15,10 @@ namespace kjudge {
 // request, which kjudge writes, and kjudge-capture-status/1, which comes back from a process that
 // ran a contestant's code and is read as hostile bytes.
 
+// A line of the capture process's output before any code of the contestant's runs, which can write
+// after it but not take it back: what fails without it is not the contestant's doing.
+inline constexpr std::string_view kSubmissionStarts = "kjudge: the submission's code starts here\n";
+
 struct CaptureFiles {
   std::filesystem::path submission;  // the Python file
   std::filesystem::path request, status, bundle;

@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "error.h"
+#include "record/interpose.h"
 
 namespace kjudge {
 
@@ -111,6 +112,73 @@ constexpr std::array kMemoryCalls = {
     CUPTI_DRIVER_TRACE_CBID_cuMemHostRegister_v2,
 };
 
+// Calls that give a stream work, but for copies and fills, and old ones that have no hook. Each
+// that did not come through a hook is counted as if it had.
+#define KJ_LAUNCHES(X)              \
+  X(cuLaunchKernel)                 \
+  X(cuLaunchKernel_ptsz)            \
+  X(cuLaunchCooperativeKernel)      \
+  X(cuLaunchCooperativeKernel_ptsz) \
+  X(cuGraphLaunch)                  \
+  X(cuGraphLaunch_ptsz)             \
+  X(cuLaunch)                       \
+  X(cuLaunchGrid)                   \
+  X(cuLaunchGridAsync)              \
+  X(cuMemcpyBatchAsync)             \
+  X(cuMemcpyBatchAsync_ptsz)        \
+  X(cuMemcpy3DBatchAsync)           \
+  X(cuMemcpy3DBatchAsync_ptsz)      \
+  X(cuMemPrefetchAsync)             \
+  X(cuMemPrefetchAsync_ptsz)        \
+  X(cuStreamWriteValue32)           \
+  X(cuStreamWriteValue32_ptsz)      \
+  X(cuStreamWriteValue64)           \
+  X(cuStreamWriteValue64_ptsz)      \
+  X(cuStreamBatchMemOp)             \
+  X(cuStreamBatchMemOp_ptsz)
+
+template <class Params>
+CUstream stream_member(const void* params) {
+  const auto* given = static_cast<const Params*>(params);
+  if constexpr (requires { given->hStream; }) {
+    return given->hStream;
+  } else if constexpr (requires { given->stream; }) {
+    return given->stream;
+  } else {
+    return nullptr;  // the default stream
+  }
+}
+
+constexpr bool ends_in(std::string_view name, std::string_view end) {
+  return name.size() > end.size() && name.substr(name.size() - end.size()) == end;
+}
+
+struct WorkCall {
+  CUpti_CallbackId id;
+  CUstream (*stream)(const void* params);
+  bool per_thread;
+};
+
+template <class Params>
+CUstream stream_of_config(const void* params) {
+  const CUlaunchConfig* config = static_cast<const Params*>(params)->config;
+  return config != nullptr ? config->hStream : nullptr;
+}
+
+constexpr WorkCall kWorkCalls[] = {
+#define KJ_CALL(entry)                                              \
+  {CUPTI_DRIVER_TRACE_CBID_##entry, &stream_member<entry##_params>, \
+   ends_in(#entry, "_ptsz") || ends_in(#entry, "_ptds")},
+#define KJ_HOOKED_CALL(entry, base, version, per_thread) KJ_CALL(entry)
+    KJ_LAUNCHES(KJ_CALL) KJ_WORK_HOOKS(KJ_HOOKED_CALL)
+#undef KJ_HOOKED_CALL
+#undef KJ_CALL
+        {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, &stream_of_config<cuLaunchKernelEx_params>,
+         false},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz, &stream_of_config<cuLaunchKernelEx_ptsz_params>,
+     true},
+};
+
 void keep_cubin(const CUpti_ModuleResourceData& module) {
   const auto* bytes = reinterpret_cast<const std::byte*>(module.pCubin);
   auto image = std::make_shared<const Bytes>(bytes, bytes + module.cubinSize);
@@ -121,11 +189,19 @@ void keep_cubin(const CUpti_ModuleResourceData& module) {
 }
 
 void driver_call(CUpti_CallbackId id, const CUpti_CallbackData& call) {
-  if (const void* owner = owner_of(id, call.functionParams)) {
-    owner_now = call.callbackSite == CUPTI_API_ENTER ? owner : nullptr;
+  const void* owner = owner_of(id, call.functionParams);
+  if (owner != nullptr) owner_now = call.callbackSite == CUPTI_API_ENTER ? owner : nullptr;
+  if (call.callbackSite != CUPTI_API_ENTER || RecorderCall::active()) return;
+  for (const WorkCall& work : kWorkCalls) {
+    if (work.id != id) continue;
+    const Watched* watched = kjudge::watched();
+    if (watched == nullptr) return;
+    CUstream stream = work.stream(call.functionParams);
+    if (stream == nullptr && work.per_thread) stream = CU_STREAM_PER_THREAD;
+    watched->observed->watch.outside(stream, [&] { return std::string(call.functionName); });
     return;
   }
-  if (call.callbackSite != CUPTI_API_ENTER || RecorderCall::active()) return;
+  if (owner != nullptr) return;
   const std::lock_guard lock(seen().mutex);
   if (seen().past_the_hooks.size() < 100) seen().past_the_hooks.emplace_back(call.functionName);
 }
@@ -191,6 +267,9 @@ void subscribe() {
         "cuptiEnableCallback");
   for (const CUpti_CallbackId id : kLoadingCalls) {
     check(enable(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id), "cuptiEnableCallback");
+  }
+  for (const WorkCall& work : kWorkCalls) {
+    check(enable(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, work.id), "cuptiEnableCallback");
   }
   for (const CUpti_CallbackId id : kMemoryCalls) {
     check(enable(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id), "cuptiEnableCallback");

@@ -113,11 +113,44 @@ CUresult load_file(Entry HookedEntries::*entry, const char* path, bool library, 
   });
 }
 
+std::string kernel_text(const Driver& driver, CUfunction function) {
+  const char* kernel = nullptr;
+  if (driver.cuFuncGetName(&kernel, function) != CUDA_SUCCESS) {
+    CUfunction of_library = nullptr;  // launches also take a CUkernel
+    if (driver.cuKernelGetFunction(&of_library, reinterpret_cast<CUkernel>(function)) ==
+        CUDA_SUCCESS) {
+      driver.cuFuncGetName(&kernel, of_library);
+    }
+  }
+  return kernel != nullptr ? cat("kernel ", readable_name(kernel)) : "a kernel without a name";
+}
+
+// A call that gives `stream` work to do, which a replay does only if it is captured.
+template <class Call>
+CUresult work(Observed& observed, CUstream stream, const std::function<std::string()>& what,
+              Call call) {
+  const bool outside = observed.watch.outside(stream, what);
+  const CUresult result = call();
+  if (outside && result != CUDA_SUCCESS) observed.watch.not_done();
+  return result;
+}
+
 template <class Entry, class Call>
 CUresult launch(Entry HookedEntries::*entry, CUstream stream, CUfunction function, Call call) {
+  return hooked(entry, [&](const Watched& watched, Observed& observed, auto real) {
+    return work(
+        observed, stream, [&] { return kernel_text(watched.driver, function); },
+        [&] { return call(real); });
+  });
+}
+
+template <class Entry>
+CUresult launch_graph(Entry HookedEntries::*entry, CUgraphExec graph, CUstream stream,
+                      bool per_thread) {
   return hooked(entry, [&](const Watched&, Observed& observed, auto real) {
-    observed.watch.launching(stream, function);
-    return call(real);
+    return work(
+        observed, resolve(stream, per_thread), [] { return std::string("a graph"); },
+        [&] { return real(graph, stream); });
   });
 }
 
@@ -238,8 +271,9 @@ KJ_HOOK cuMemRelease(CUmemGenericAllocationHandle handle) {
 KJ_HOOK cuMemMap(CUdeviceptr address, size_t size, size_t offset,
                  CUmemGenericAllocationHandle handle, unsigned long long flags) {
   return hooked(&Real::cuMemMap, [&](const Watched&, Observed& observed, auto real) {
+    observed.memory.make_way(address, size);
     const CUresult result = real(address, size, offset, handle, flags);
-    if (result == CUDA_SUCCESS) observed.memory.mapped(address, size, handle);
+    if (result == CUDA_SUCCESS) observed.memory.mapped(address, size, offset, handle);
     return result;
   });
 }
@@ -247,6 +281,16 @@ KJ_HOOK cuMemMap(CUdeviceptr address, size_t size, size_t offset,
 KJ_HOOK cuMemUnmap(CUdeviceptr address, size_t size) {
   return hooked(&Real::cuMemUnmap, [&](const Watched&, Observed& observed, auto real) {
     return observed.memory.unmap(address, size) ? CUDA_SUCCESS : real(address, size);
+  });
+}
+
+KJ_HOOK cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc* access,
+                       size_t count) {
+  return hooked(&Real::cuMemSetAccess, [&](const Watched&, Observed& observed, auto real) {
+    for (size_t i = 0; access != nullptr && i < count; ++i) {
+      observed.memory.check_access(address, access[i]);
+    }
+    return real(address, size, access, count);
   });
 }
 
@@ -461,11 +505,12 @@ namespace {
 template <class Entry>
 CUresult launch_with_config(Entry HookedEntries::*entry, const CUlaunchConfig* config,
                             CUfunction function, void** params, void** extra, bool per_thread) {
-  return hooked(entry, [&](const Watched&, Observed& observed, auto real) {
-    if (config == nullptr) return real(config, function, params, extra);
+  return hooked(entry, [&](const Watched& watched, Observed& observed, auto real) {
+    if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
     const CUstream stream = resolve(config->hStream, per_thread);
-    observed.watch.launching(stream, function);
-    const CUresult result = real(config, function, params, extra);
+    const CUresult result = work(
+        observed, stream, [&] { return kernel_text(watched.driver, function); },
+        [&] { return real(config, function, params, extra); });
     if (result == CUDA_SUCCESS) observed.watch.launched(stream, {config->attrs, config->numAttrs});
     return result;
   });
@@ -484,13 +529,11 @@ KJ_HOOK cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction function,
 }
 
 KJ_HOOK cuGraphLaunch(CUgraphExec graph, CUstream stream) {
-  return launch(&Real::cuGraphLaunch, stream, nullptr,
-                [&](auto real) { return real(graph, stream); });
+  return launch_graph(&Real::cuGraphLaunch, graph, stream, false);
 }
 
 KJ_HOOK cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream) {
-  return launch(&Real::cuGraphLaunch_ptsz, resolve(stream, true), nullptr,
-                [&](auto real) { return real(graph, stream); });
+  return launch_graph(&Real::cuGraphLaunch_ptsz, graph, stream, true);
 }
 
 KJ_HOOK cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
@@ -524,3 +567,48 @@ KJ_HOOK cuStreamEndCapture_ptsz(CUstream stream, CUgraph* graph) {
   return own_capture(&Real::cuStreamEndCapture_ptsz,
                      [&](auto real) { return real(stream, graph); });
 }
+
+// Copies, fills and the like. Their hooks differ in nothing but the arguments that they pass on, so
+// one template is all of them; what is exported under each one's name is a jump there.
+
+namespace {
+
+template <class Signature>
+struct WorkHook;
+
+template <class... Arguments>
+struct WorkHook<CUresult(Arguments...)> {
+  template <auto Entry, class Name, bool per_thread>
+  static CUresult CUDAAPI call(Arguments... arguments) {
+    return hooked(Entry, [&](const Watched&, Observed& observed, auto real) {
+      return work(
+          observed, resolve(stream_of(arguments...), per_thread),
+          [] { return std::string(Name::text); }, [&] { return real(arguments...); });
+    });
+  }
+
+  // The one argument that is a stream; calls without one use the default stream.
+  static CUstream stream_of(const Arguments&... arguments) {
+    CUstream stream = nullptr;
+    const auto take = [&](const auto& argument) {
+      if constexpr (std::is_same_v<decltype(argument), const CUstream&>) stream = argument;
+    };
+    (take(arguments), ...);
+    return stream;
+  }
+};
+
+}  // namespace
+
+#define KJ_WORK_HOOK(entry, base, version, per_thread)                                        \
+  struct entry##_name {                                                                       \
+    static constexpr const char* text = base;                                                 \
+  };                                                                                          \
+  extern "C" {                                                                                \
+  __attribute__((used, visibility("hidden"))) decltype(&::entry) kjudge_hook_##entry =        \
+      &WorkHook<decltype(::entry)>::call<&Real::entry, entry##_name, per_thread>;             \
+  }                                                                                           \
+  asm("       .text\n        .globl " #entry "\n        .type " #entry ", @function\n" #entry \
+      ":\n        endbr64\n        jmp *kjudge_hook_" #entry "(%rip)\n        .size " #entry  \
+      ", .-" #entry "\n");
+KJ_WORK_HOOKS(KJ_WORK_HOOK)

@@ -5,6 +5,7 @@
 
 #include "driver/driver.h"
 #include "record/watch.h"
+#include "record/work_entries.h"
 
 // The hooked entries of the driver: X(exported name, name for cuGetProcAddress, first CUDA version
 // with this signature, per-thread default stream). Everything exported here is also found by code
@@ -28,6 +29,7 @@
   X(cuMemRelease, "cuMemRelease", 10020, false)                                     \
   X(cuMemMap, "cuMemMap", 10020, false)                                             \
   X(cuMemUnmap, "cuMemUnmap", 10020, false)                                         \
+  X(cuMemSetAccess, "cuMemSetAccess", 10020, false)                                 \
   X(cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle", 10020, false) \
   X(cuMemHostAlloc, "cuMemHostAlloc", 2020, false)                                  \
   X(cuMemAllocHost_v2, "cuMemAllocHost", 3020, false)                               \
@@ -60,7 +62,8 @@
   X(cuStreamBeginCaptureToGraph, "cuStreamBeginCaptureToGraph", 12030, false)       \
   X(cuStreamBeginCaptureToGraph_ptsz, "cuStreamBeginCaptureToGraph", 12030, true)   \
   X(cuStreamEndCapture, "cuStreamEndCapture", 10000, false)                         \
-  X(cuStreamEndCapture_ptsz, "cuStreamEndCapture", 10000, true)
+  X(cuStreamEndCapture_ptsz, "cuStreamEndCapture", 10000, true)                     \
+  KJ_WORK_HOOKS(X)
 
 // What cuda.h declares under other settings only.
 extern "C" {

@@ -128,11 +128,17 @@ bool RecordedMemory::free(std::uint64_t address, const std::function<void()>& wa
     const auto found = live_.find(address);
     if (found == live_.end()) {
       if (!in_arena(address)) return false;
-      fail(CUDA_ERROR_INVALID_VALUE, "free of an address that is not allocated");
+      fail(CUDA_ERROR_INVALID_VALUE, "cuMemFree of an address that is not allocated");
+    }
+    if (found->second.role != Role::state) {
+      fail(CUDA_ERROR_INVALID_VALUE,
+           "cuMemFree of an argument of kernel_fn: inputs and outputs are kjudge's; free only what "
+           "the "
+           "submission allocated");
     }
     if (frees_held_) return true;
     if (found->second.mapped_by_submission) {
-      fail(CUDA_ERROR_INVALID_VALUE, "free of memory that cuMemMap mapped; use cuMemUnmap");
+      fail(CUDA_ERROR_INVALID_VALUE, "cuMemFree of memory that cuMemMap mapped; use cuMemUnmap");
     }
     allocation = found->second;
     live_.erase(found);
@@ -184,37 +190,95 @@ void RecordedMemory::released(CUmemGenericAllocationHandle handle) {
 
 void RecordedMemory::drop_if_unused(CUmemGenericAllocationHandle handle) {
   const auto found = physical_.find(handle);
-  if (found == physical_.end() || !found->second.released || found->second.mappings > 0) return;
+  if (found == physical_.end() || !found->second.released || !found->second.mappings.empty())
+    return;
   bytes_ -= found->second.size;
   physical_.erase(found);
 }
 
-void RecordedMemory::mapped(std::uint64_t address, std::uint64_t size,
+void RecordedMemory::make_way(std::uint64_t address, std::uint64_t size) {
+  const Lock lock(mutex_);
+  for (const std::uint64_t mapping : mappings_in(address, size)) {
+    if (unmapped_later_.contains(mapping)) unmap_one(mapping);
+  }
+}
+
+void RecordedMemory::mapped(std::uint64_t address, std::uint64_t size, std::uint64_t offset,
                             CUmemGenericAllocationHandle handle) {
   const Lock lock(mutex_);
   if (!in_arena(address)) return;  // and so refused where a graph uses it
-  const auto device = static_cast<std::uint32_t>((address - kArenaBase) / kArenaSize);
+  Allocation allocation{address, size, size, 0, Role::state, "cuMemMap", handle, true};
+  allocation.device = static_cast<std::uint32_t>((address - kArenaBase) / kArenaSize);
   const auto found = physical_.find(handle);
-  const bool imported = found != physical_.end() && found->second.imported;
-  if (found != physical_.end()) ++found->second.mappings;
-  live_[address] =
-      Allocation{address, size, size, device, Role::state, "cuMemMap", handle, true, imported};
+  if (found == physical_.end()) {
+    allocation.aliased = true;  // a handle of memory that is mapped: cuMemCreate did not give it
+  } else {
+    Physical& physical = found->second;
+    allocation.imported = physical.imported;
+    for (const auto& [other, range] : physical.mappings) {
+      if (offset >= range.second || range.first >= offset + size) continue;
+      allocation.aliased = live_.at(other).aliased = true;
+    }
+    physical.mappings[address] = {offset, offset + size};
+  }
+  live_[address] = allocation;
+}
+
+// Ascending addresses of what is mapped in part of the range.
+std::vector<std::uint64_t> RecordedMemory::mappings_in(std::uint64_t address,
+                                                       std::uint64_t size) const {
+  std::vector<std::uint64_t> found;
+  for (const auto& [begin, allocation] : live_) {
+    if (begin >= address && begin - address >= size) break;
+    if (allocation.end() > address) found.push_back(begin);
+  }
+  return found;
+}
+
+void RecordedMemory::unmap_one(std::uint64_t address) {
+  const Allocation allocation = live_.at(address);
+  KJ_DRIVER(driver_, cuMemUnmap(address, allocation.size));
+  const auto physical = physical_.find(allocation.handle);
+  if (physical != physical_.end()) physical->second.mappings.erase(address);
+  drop_if_unused(allocation.handle);
+  freed_[address] = allocation;
+  live_.erase(address);
+  unmapped_later_.erase(address);
 }
 
 bool RecordedMemory::unmap(std::uint64_t address, std::uint64_t size) {
   const Lock lock(mutex_);
-  const auto found = live_.find(address);
-  if (found == live_.end() || found->second.size != size || !found->second.mapped_by_submission) {
-    return false;
+  const std::vector<std::uint64_t> mappings = mappings_in(address, size);
+  if (mappings.empty()) return false;
+  for (const std::uint64_t mapping : mappings) {
+    const Allocation& allocation = live_.at(mapping);
+    if (!allocation.mapped_by_submission) {
+      fail(CUDA_ERROR_INVALID_VALUE, cat("cuMemUnmap of ", allocation.requested, " bytes of ",
+                                         allocation.call, ": unmap only what cuMemMap mapped"));
+    }
+    if (mapping < address || allocation.end() - address > size) {
+      fail(CUDA_ERROR_INVALID_VALUE,
+           cat("cuMemUnmap of part of a mapping of ", allocation.size, " bytes: unmap all of it"));
+    }
   }
-  if (frees_held_) return true;
-  KJ_DRIVER(driver_, cuMemUnmap(address, size));
-  const auto physical = physical_.find(found->second.handle);
-  if (physical != physical_.end()) --physical->second.mappings;
-  drop_if_unused(found->second.handle);
-  freed_[address] = found->second;
-  live_.erase(found);
+  for (const std::uint64_t mapping : mappings) {
+    if (frees_held_) {
+      unmapped_later_.insert(mapping);
+    } else {
+      unmap_one(mapping);
+    }
+  }
   return true;
+}
+
+void RecordedMemory::check_access(std::uint64_t address, const CUmemAccessDesc& access) const {
+  if (!in_arena(address) || access.flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE) return;
+  if (access.location.type != CU_MEM_LOCATION_TYPE_DEVICE) return;
+  const auto device = static_cast<int>((address - kArenaBase) / kArenaSize);
+  if (access.location.id != device) return;
+  fail(CUDA_ERROR_NOT_SUPPORTED,
+       cat("cuMemSetAccess takes access to memory away from its own device: a replay reads and "
+           "writes all of it; leave it CU_MEM_ACCESS_FLAGS_PROT_READWRITE"));
 }
 
 void RecordedMemory::host_range_added(HostRange range) {
@@ -237,6 +301,7 @@ std::pair<Allocation, RecordedMemory::Live::const_iterator> RecordedMemory::run_
     run.size += next->second.size;
     run.requested += next->second.requested;
     run.imported = run.imported || next->second.imported;
+    run.aliased = run.aliased || next->second.aliased;
   }
   return {run, next};
 }

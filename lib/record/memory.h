@@ -7,7 +7,9 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bundle/bundle.h"
@@ -25,6 +27,7 @@ struct Allocation {
   CUmemGenericAllocationHandle handle = 0;
   bool mapped_by_submission = false;  // with cuMemMap: `handle` is the submission's
   bool imported = false;              // its physical memory came from another process
+  bool aliased = false;               // its physical memory lies at another address too
 
   std::uint64_t end() const { return address + size; }
 };
@@ -61,9 +64,14 @@ class RecordedMemory {
   void created(CUmemGenericAllocationHandle handle, std::uint64_t size);
   void imported(CUmemGenericAllocationHandle handle);
   void released(CUmemGenericAllocationHandle handle);
-  void mapped(std::uint64_t address, std::uint64_t size, CUmemGenericAllocationHandle handle);
-  // False when nothing of ours is mapped there.
+  // Before something is mapped there: what was unmapped while frees were held goes now.
+  void make_way(std::uint64_t address, std::uint64_t size);
+  void mapped(std::uint64_t address, std::uint64_t size, std::uint64_t offset,
+              CUmemGenericAllocationHandle handle);
+  // False when nothing is mapped there.
   bool unmap(std::uint64_t address, std::uint64_t size);
+  // Fails where memory in an arena would become unreadable to a recording.
+  void check_access(std::uint64_t address, const CUmemAccessDesc& access) const;
 
   void host_range_added(HostRange range);
   void host_range_removed(std::uint64_t address);
@@ -87,7 +95,8 @@ class RecordedMemory {
   struct Physical {
     std::uint64_t size = 0;
     bool imported = false, released = false;
-    int mappings = 0;
+    std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>>
+        mappings;  // address -> offsets
   };
 
   int current_device() const;
@@ -100,6 +109,8 @@ class RecordedMemory {
   // The run of touching mappings that begins at or holds `first`, and what follows it.
   using Live = std::map<std::uint64_t, Allocation>;
   std::pair<Allocation, Live::const_iterator> run_from(Live::const_iterator first) const;
+  std::vector<std::uint64_t> mappings_in(std::uint64_t address, std::uint64_t size) const;
+  void unmap_one(std::uint64_t address);
 
   const Driver& driver_;
   mutable std::recursive_mutex mutex_;
@@ -107,6 +118,7 @@ class RecordedMemory {
   Live live_, freed_;
   std::map<std::uint64_t, std::uint64_t> reservations_;  // address -> size, the submission's own
   std::map<CUmemGenericAllocationHandle, Physical> physical_;
+  std::set<std::uint64_t> unmapped_later_;
   std::map<std::uint64_t, HostRange> host_;
   std::uint64_t limit_ = 0, bytes_ = 0, peak_ = 0;
   std::atomic<bool> frees_held_{false};

@@ -86,7 +86,23 @@ const Allocation* PointerRules::live(std::uint64_t word) const {
   return &*std::prev(after);
 }
 
-void PointerRules::reach(const Allocation& allocation) {
+// What a pointer before the start or past the end of an allocation, which kernels may move into it
+// (one-based arrays), is meant for: the nearest one, as near as half of the unmapped granule
+// between two.
+const Allocation* PointerRules::near(std::uint64_t word) const {
+  constexpr std::uint64_t kNear = kRegionGranule / 2;
+  if (const Allocation* before = live(word - kNear); before != nullptr) return before;
+  return live(word + kNear - 1);
+}
+
+void PointerRules::reach(const Allocation& allocation, const std::string& where) {
+  if (allocation.imported) {
+    throw Refused(Rule::imported_memory, cat(where, " leads into memory of another process"));
+  }
+  if (allocation.aliased) {
+    throw Refused(Rule::aliased_memory,
+                  cat(where, " leads into memory that is mapped at two addresses"));
+  }
   const auto index = static_cast<std::size_t>(&allocation - live_.data());
   if (reached_[index] || allocation.role != Role::state) return;
   reached_[index] = true;
@@ -130,11 +146,15 @@ void PointerRules::check_arguments(const RecordedShape& shape, std::size_t node,
   for (std::size_t i = 0; i < kernel.argument_offsets.size(); ++i) {
     const std::size_t begin = kernel.argument_offsets[i];
     const std::size_t end = begin + kernel.argument_sizes[i];
-    for (std::size_t at = (begin + 7) / 8 * 8; at + 8 <= end; at += 8) {
+    const std::string where = cat(describe_node(shape.graph, node), ": argument ", i);
+    for (std::size_t at = begin; at + 8 <= end; ++at) {
       std::uint64_t word;
       std::memcpy(&word, kernel.arguments.data() + at, sizeof(word));
-      check_argument_word(shape, word, kernel.argument_sizes[i] == sizeof(word),
-                          cat(describe_node(shape.graph, node), ": argument ", i));
+      if (at % 8 == 0) {
+        check_argument_word(shape, word, kernel.argument_sizes[i] == sizeof(word), where);
+      } else if (const Allocation* allocation = live(word)) {
+        reach(*allocation, where);  // a packed structure, or by chance: then more memory is kept
+      }
     }
   }
 }
@@ -146,15 +166,22 @@ void PointerRules::check_argument_word(const RecordedShape& shape, std::uint64_t
   if (word < 0x10000 || word >> 57 != 0) return;
   if (const Allocation* allocation = live(word)) {
     if (alone || word == allocation->address) check_belongs(shape, *allocation, where);
-    return reach(*allocation);
+    return reach(*allocation, where);
   }
   const RecordedMemory& memory = watched_.observed->memory;
+  if (const auto freed = memory.find_freed(word)) {
+    throw Refused(Rule::freed_memory, cat(where, " points into ", freed->requested, " bytes of ",
+                                          freed->call, " that were freed after the capture"));
+  }
+  if (const Allocation* allocation = near(word)) {
+    if (alone) check_belongs(shape, *allocation, where);
+    return reach(*allocation, where);
+  }
   if (memory.in_arena(word)) {
-    if (const auto freed = memory.find_freed(word)) {
-      throw Refused(Rule::freed_memory, cat(where, " points into ", freed->requested, " bytes of ",
-                                            freed->call, " that were freed after the capture"));
-    }
-    return;
+    if (!alone) return;
+    throw Refused(Rule::outside_arena,
+                  cat(where, " points to ", hex(word), ", where nothing is allocated, nor within ",
+                      kRegionGranule / 2, " bytes of it"));
   }
   if (const Forbidden* range = forbidden(word)) {
     throw Refused(range->rule, cat(where, " points into ", range->what));
@@ -179,9 +206,6 @@ void PointerRules::check_argument_word(const RecordedShape& shape, std::uint64_t
 
 void PointerRules::check_belongs(const RecordedShape& shape, const Allocation& allocation,
                                  const std::string& where) const {
-  if (allocation.imported) {
-    throw Refused(Rule::imported_memory, cat(where, " points into memory of another process"));
-  }
   if (allocation.role == Role::state) return;
   for (const RecordedTensor& tensor : shape.tensors) {
     if (tensor.address >= allocation.address && tensor.address < allocation.end()) return;
@@ -199,7 +223,7 @@ void PointerRules::check_copied_end(const RecordedShape& shape, std::uint64_t ad
     if (bytes > allocation->end() - address) {
       throw Refused(Rule::outside_arena, cat(where, " reaches past the end of its allocation"));
     }
-    return reach(*allocation);
+    return reach(*allocation, where);
   }
   if (watched_.observed->memory.find_freed(address)) {
     throw Refused(Rule::freed_memory, cat(where, " was freed after the capture"));
@@ -227,15 +251,26 @@ void PointerRules::check_reached_memory() {
     to_scan_.pop_back();
     for (std::uint64_t offset = 0; offset < allocation.size; offset += kBlock) {
       const std::size_t bytes = std::min<std::uint64_t>(kBlock, allocation.size - offset);
-      KJ_DRIVER(watched_.driver, cuMemcpyDtoH(block.data(), allocation.address + offset, bytes));
+      const CUresult read =
+          watched_.driver.cuMemcpyDtoH(block.data(), allocation.address + offset, bytes);
+      check_driver(watched_.driver, read,
+                   cat(allocation.requested, " bytes of ", allocation.call,
+                       " cannot be read for the recording; give it access with cuMemSetAccess for "
+                       "reading and writing: cuMemcpyDtoH"));
       for (std::size_t i = 0; i < bytes / 8; ++i) {
         const std::uint64_t word = block[i];
         if (word < 0x10000 || word >> 57 != 0) continue;
-        if (const Allocation* next = live(word)) reach(*next);
+        const auto where = [&] {
+          return cat("memory that kernels use (", allocation.requested, " bytes of ",
+                     allocation.call, ", at byte ", offset + i * 8, ")");
+        };
+        const Allocation* next = live(word);
+        if (next == nullptr) next = near(word);
+        if (next != nullptr && !reached_[static_cast<std::size_t>(next - live_.data())]) {
+          reach(*next, where());
+        }
         if (const Forbidden* range = forbidden(word)) {
-          throw Refused(range->rule, cat("memory that kernels use (", allocation.requested,
-                                         " bytes of ", allocation.call, ", at byte ",
-                                         offset + i * 8, ") holds a pointer into ", range->what));
+          throw Refused(range->rule, cat(where(), " holds a pointer into ", range->what));
         }
       }
     }

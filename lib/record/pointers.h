@@ -26,7 +26,8 @@ struct RecordedTensor {
   Role role = Role::input;
   TensorSpec spec;
   std::uint64_t address = 0;
-  std::uint64_t filled_hash = 0;  // of an input's bytes after fill
+  std::uint64_t filled_hash = 0;          // of an input's bytes after fill
+  std::uint64_t hash_before_capture = 0;  // of an output's, poisoned, or an inout's
   std::optional<RecordedFill> fill;
 };
 
@@ -45,8 +46,8 @@ struct LoadedVariable {
 };
 
 // Checks what nodes point to: what a replay has at the same address is fine, all else is refused
-// with the node, the argument and the reason. Words of eight bytes, aligned, in arguments and, from
-// there on, in the state memory that can be reached: a pointer a kernel could follow. What no such
+// with the node, the argument and the reason. Words of eight bytes in arguments and, aligned, from
+// there on in the state memory that can be reached: a pointer a kernel could follow. What no such
 // word leads to, a recording need not hold.
 class PointerRules {
  public:
@@ -75,7 +76,8 @@ class PointerRules {
   void check_reached_memory();
   const Forbidden* forbidden(std::uint64_t word) const;
   const Allocation* live(std::uint64_t word) const;
-  void reach(const Allocation& allocation);
+  const Allocation* near(std::uint64_t word) const;
+  void reach(const Allocation& allocation, const std::string& where);
 
   const Watched& watched_;
   const std::vector<RecordedShape>& shapes_;

@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "driver/fill_kind.h"
 #include "record/cupti.h"
@@ -33,9 +36,15 @@ Api& api() {
   return *only;
 }
 
-// Who is to blame for a failed driver call, by what the submission can cause.
+// What a failed driver call comes to once the submission's code has begun: it can cause whatever
+// fails from then on, but for what only the machine does.
 const char* verdict_of(CUresult result) {
   switch (result) {
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_DEVICE_UNAVAILABLE:
+    case CUDA_ERROR_SYSTEM_NOT_READY:
+      return "judge_error";
     case CUDA_ERROR_OUT_OF_MEMORY:
       return "out_of_memory";
     case CUDA_ERROR_ILLEGAL_ADDRESS:
@@ -48,14 +57,35 @@ const char* verdict_of(CUresult result) {
     case CUDA_ERROR_INVALID_ADDRESS_SPACE:
     case CUDA_ERROR_INVALID_PC:
       return "gpu_fault";
-    case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
-    case CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
-      return "runtime_error";
     default:
-      return "judge_error";
+      return "runtime_error";
   }
 }
 
+Failed failed(const std::exception& error) {
+  if (const auto* refused = dynamic_cast<const Refused*>(&error)) {
+    return {"refused", std::string(row(refused->rule()).name), error.what()};
+  }
+  if (const auto* driver = dynamic_cast<const DriverError*>(&error)) {
+    const std::string verdict = verdict_of(driver->result());
+    if (verdict != "runtime_error") return {verdict, "", error.what()};
+    return {verdict, "",
+            cat(error.what(),
+                "; a call of kjudge's own failed, so the submission has freed, unmapped, destroyed "
+                "or reset what it needs: leave the arguments, the current stream and the context "
+                "as they are, and what kernels use readable")};
+  }
+  if (const auto* known = dynamic_cast<const Error*>(&error)) {
+    if (known->fault() == Fault::submission) return {"refused", "", error.what()};
+  }
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
+    return {"out_of_memory", "",
+            "host memory ran out while the recording was made; allocate less on the host"};
+  }
+  return {"runtime_error", "", error.what()};
+}
+
+// Runs `body` once the submission's code may have run.
 template <class Body>
 int guarded(Body body) noexcept {
   const RecorderCall recorders;
@@ -65,14 +95,8 @@ int guarded(Body body) noexcept {
       body();
       last = {};
       return 0;
-    } catch (const Refused& error) {
-      last = {"refused", std::string(row(error.rule()).name), error.what()};
-    } catch (const DriverError& error) {
-      last = {verdict_of(error.result()), "", error.what()};
-    } catch (const Error& error) {
-      last = {error.fault() == Fault::submission ? "refused" : "judge_error", "", error.what()};
     } catch (const std::exception& error) {
-      last = {"judge_error", "", error.what()};
+      last = failed(error);
     }
   } catch (...) {
     last = {};
@@ -124,7 +148,7 @@ void tell(const Failed& failed, kjudge_record_failed* out) {
 using namespace kjudge;
 
 KJ_EXPORTED int kjudge_record_begin(const kjudge_record_options* options) {
-  return guarded([&] {
+  const int result = guarded([&] {
     std::string why;
     const Watched* found = watched(&why);
     if (found == nullptr) throw Error(Fault::device, cat("recorder: ", why));
@@ -134,6 +158,8 @@ KJ_EXPORTED int kjudge_record_begin(const kjudge_record_options* options) {
                                  options->bundle_limit_bytes});
     api().owner = ::getpid();
   });
+  if (result != 0) api().last.verdict = "judge_error";  // nothing of the submission's has run
+  return result;
 }
 
 KJ_EXPORTED int kjudge_record_open_shape(const char* name) {
@@ -188,7 +214,7 @@ KJ_EXPORTED void kjudge_record_call_failure(kjudge_record_failed* failure) {
   state.call = {};
   if (const Watched* found = watched()) {
     const std::lock_guard lock(found->observed->mutex);
-    if (const auto& met = found->observed->call_failure) {
+    if (const auto met = std::exchange(found->observed->call_failure, std::nullopt)) {
       state.call = {verdict_of(met->result), "", met->message};
     }
   }

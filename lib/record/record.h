@@ -19,8 +19,9 @@
 //   write.
 //
 // Every function returns 0, or 1 after which kjudge_record_failure tells the verdict, the rule that
-// was broken (refused only) and a message for the contestant. Not to be called from two threads at
-// once; memory and modules may be used from any thread meanwhile.
+// was broken (refused only) and a message for the contestant: "judge_error" of begin, and later of
+// what only a broken device answers, for the contestant's code may cause all else that fails. Not
+// to be called from two threads at once; memory and modules may be used from any thread meanwhile.
 
 #ifdef __cplusplus
 extern "C" {
@@ -88,7 +89,7 @@ struct kjudge_record_failed {
 // Of the last function of this API.
 void kjudge_record_failure(struct kjudge_record_failed* failure);
 // Of the last driver call of the contestant's that the recorder had to fail, such as an allocation
-// over the limit: the driver's code alone does not say that.
+// over the limit: the driver's code alone does not say that. Told once.
 void kjudge_record_call_failure(struct kjudge_record_failed* failure);
 
 // Fails with the rule of this name, see lib/record/rules.h: something that only the caller can see

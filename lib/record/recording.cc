@@ -87,6 +87,7 @@ Bytes read_device(const Driver& driver, std::uint64_t address, std::uint64_t siz
 Recording::Recording(const Watched& watched, const RecordingOptions& options)
     : watched_(watched), driver_(watched.driver), options_(options) {
   KJ_DRIVER(driver_, cuInit(0));
+  require_cupti();
   CUdevice device = 0;
   KJ_DRIVER(driver_, cuDeviceGet(&device, options.device));
   CUcontext context = nullptr;
@@ -195,8 +196,18 @@ void Recording::begin_capture(CUstream stream) {
   KJ_CHECK(!capturing_);
   check_no_capture(cat("shape ", shape().name, ": kernel_fn"));
   check_inputs_unchanged();
+  poison_outputs(shape());
+  KJ_DRIVER(driver_, cuCtxSynchronize());
+  for (RecordedTensor& tensor : shape().tensors) {
+    if (tensor.role == Role::input) continue;
+    tensor.hash_before_capture = hash(tensor.address, tensor_bytes(tensor));
+  }
   // Other threads may call what they like; what they launch is counted.
-  KJ_DRIVER(driver_, cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  const CUresult result = driver_.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  check_driver(driver_, result,
+               cat("shape ", shape().name,
+                   ": the stream that kernel_fn was called on cannot be "
+                   "captured: cuStreamBeginCapture"));
   watched_.observed->memory.hold_frees(true);
   watched_.observed->watch.open(stream);
   capturing_ = true;
@@ -214,11 +225,11 @@ void Recording::end_capture(CUstream stream) {
   if (report.own_capture) {
     throw Refused(Rule::own_capture, cat(where, ": kernel_fn begins or ends a stream capture"));
   }
-  if (report.outside_launches != 0) {
+  if (report.outside_work != 0) {
     throw Refused(
         Rule::outside_launch,
-        cat(where, ": ", report.outside_launches,
-            report.outside_launches == 1 ? " launch" : " launches",
+        cat(where, ": ", report.outside_work,
+            report.outside_work == 1 ? " launch, copy or fill" : " launches, copies or fills",
             " on streams that are not part of the capture, the first of ", report.first_outside));
   }
   switch (result) {
@@ -239,6 +250,7 @@ void Recording::end_capture(CUstream stream) {
     default:
       check_driver(driver_, result, "cuStreamEndCapture");
   }
+  check_untouched();
   check_node_count(where);
   try {
     shape().graph = copy_graph(watched_, shape().captured);
@@ -279,6 +291,22 @@ void Recording::check_inputs_unchanged() const {
       throw Refused(Rule::writes_input,
                     cat("shape ", last.name, ": kernel_fn changed input ", tensor.spec.name));
     }
+  }
+}
+
+// Nothing that is captured has run yet, so what was written came another way, such as from the
+// host.
+void Recording::check_untouched() const {
+  KJ_DRIVER(driver_, cuCtxSynchronize());
+  const RecordedShape& last = shapes_.back();
+  for (const RecordedTensor& tensor : last.tensors) {
+    const bool input = tensor.role == Role::input;
+    if (input && !tensor.fill) continue;
+    const std::uint64_t before = input ? tensor.filled_hash : tensor.hash_before_capture;
+    if (hash(tensor.address, tensor_bytes(tensor)) == before) continue;
+    throw Refused(Rule::outside_launch, cat("shape ", last.name, ": ", tensor.spec.name,
+                                            " was written to while kernel_fn was captured, when "
+                                            "nothing that it launches is done yet"));
   }
 }
 
@@ -330,12 +358,17 @@ void Recording::clear_returned() const {
   }
 }
 
-// What CUPTI saw must be what the hooks saw.
-void Recording::audit() const {
+void Recording::require_cupti() const {
   if (driver_.kind == DriverKind::host) return;
   if (const std::string why = cupti_failure(); !why.empty()) {
     throw Error(Fault::device, cat("the recorder cannot watch the driver: ", why));
   }
+}
+
+// What CUPTI saw must be what the hooks saw.
+void Recording::audit() const {
+  if (driver_.kind == DriverKind::host) return;
+  require_cupti();
   const std::vector<std::string> past = calls_past_the_hooks();
   if (!past.empty()) {
     throw Refused(Rule::outside_arena, cat(past.size(),

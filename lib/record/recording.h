@@ -57,6 +57,7 @@ class Recording {
   void poison_outputs(const RecordedShape& shape) const;
   std::uint64_t hash(std::uint64_t address, std::uint64_t bytes) const;
   void check_inputs_unchanged() const;
+  void check_untouched() const;
   void check_no_capture(std::string_view where) const;
   void check_node_count(std::string_view where) const;
   std::vector<std::size_t> used_images() const;
@@ -67,6 +68,7 @@ class Recording {
   Bundle describe(const std::vector<std::size_t>& used, const std::vector<Allocation>& memory,
                   const std::vector<Variable>& variables, const RecordingSeconds& seconds) const;
   void clear_returned() const;
+  void require_cupti() const;
   void audit() const;
   std::vector<std::uint64_t> replay(const RecordedShape& shape) const;
 

@@ -19,29 +19,24 @@ CaptureReport CaptureWatch::close() {
   return report_;
 }
 
-void CaptureWatch::launching(CUstream stream, CUfunction function) {
-  if (!open_) return;
+bool CaptureWatch::outside(CUstream stream, const std::function<std::string()>& what) {
+  if (!open_) return false;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   // The legacy stream answers with an error while another stream is captured: not part of it.
   const CUresult result = driver_.cuStreamIsCapturing(stream, &status);
   if (result != CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
     check_driver(driver_, result, "cuStreamIsCapturing");
-    if (status != CU_STREAM_CAPTURE_STATUS_NONE) return;
+    if (status != CU_STREAM_CAPTURE_STATUS_NONE) return false;
   }
-  const char* kernel = nullptr;
-  if (function != nullptr && driver_.cuFuncGetName(&kernel, function) != CUDA_SUCCESS) {
-    CUfunction of_library = nullptr;  // launches also take a CUkernel
-    if (driver_.cuKernelGetFunction(&of_library, reinterpret_cast<CUkernel>(function)) ==
-        CUDA_SUCCESS) {
-      driver_.cuFuncGetName(&kernel, of_library);
-    }
-  }
+  std::string name = what();
   const std::lock_guard lock(mutex_);
-  if (report_.outside_launches++ == 0) {
-    report_.first_outside = kernel != nullptr     ? cat("kernel ", readable_name(kernel))
-                            : function != nullptr ? std::string("a kernel without a name")
-                                                  : std::string("a graph");
-  }
+  if (report_.outside_work++ == 0) report_.first_outside = std::move(name);
+  return true;
+}
+
+void CaptureWatch::not_done() {
+  const std::lock_guard lock(mutex_);
+  if (report_.outside_work > 0) --report_.outside_work;
 }
 
 void CaptureWatch::launched(CUstream stream, std::span<const CUlaunchAttribute> attributes) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -16,10 +18,11 @@
 
 namespace kjudge {
 
-// What happened while a capture of the harness was open.
+// What happened while a capture of the harness was open. Work is outside when its stream is not
+// captured: it is done at once, and by no replay.
 struct CaptureReport {
-  std::uint64_t outside_launches = 0;
-  std::string first_outside;  // what the first of them launched
+  std::uint64_t outside_work = 0;  // calls
+  std::string first_outside;       // what the first of them was
   bool own_capture = false;
 };
 
@@ -31,8 +34,11 @@ class CaptureWatch {
   CaptureReport close();
   bool is_open() const { return open_; }
 
-  // Before a launch of `function` (null: a graph) on `stream`, CU_STREAM_PER_THREAD resolved.
-  void launching(CUstream stream, CUfunction function);
+  // Before a call that gives `stream` (null: the legacy one; CU_STREAM_PER_THREAD resolved) work to
+  // do. Whether it is outside the open capture, and so was counted; `what` names it then.
+  bool outside(CUstream stream, const std::function<std::string()>& what);
+  // The driver did not take the last call that this thread had counted.
+  void not_done();
   // After a launch on `stream` that was given these: notes them for the node that it became, if
   // any.
   void launched(CUstream stream, std::span<const CUlaunchAttribute> attributes);

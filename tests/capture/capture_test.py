@@ -548,11 +548,135 @@ def kernel_fn(state, inputs, outputs): pass
         self.assertLess(len(outcome.message) + len(outcome.traceback), 100000)
 
     def test_harness_failure_is_no_verdict(self):
-        outcome = self.capture(SCALE, shapes=[shape(outputs=[{"name": "y", "dtype": "complex64",
-                                                              "dims": [3]}])])
+        outcome = self.capture(SCALE, environment={"KJUDGE_RECORDER": "/nowhere/recorder.so"})
         self.assertNotEqual(outcome.exit_status, 0)
         self.assertIsNone(outcome.status)
-        self.assertIn("complex64", outcome.output)
+        self.assertIn("/nowhere/recorder.so", outcome.output)
+        self.assertNotIn("code starts here", outcome.output)
+
+    def test_harness_failure_after_the_submission_began_is_its_own(self):
+        self.fails("runtime_error", SCALE + """
+import json
+def prepare(ctx):
+    import _arguments
+    _arguments.Arguments.__init__ = None
+""", "after the submission's code had run, with TypeError")
+
+    THIRD_CALL = PRELUDE + """
+calls = []
+def kernel_fn(state, inputs, outputs):
+    calls.append(1)
+    kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)
+    if len(calls) == %d:
+        driver.synchronize() if len(calls) < 3 else None
+        %s
+"""
+
+    def test_freeing_an_argument(self):
+        for name in ("inputs.x", "outputs.y"):
+            for call in (1, 2, 3):
+                with self.subTest(name=name, call=call):
+                    self.fails("runtime_error", self.THIRD_CALL % (
+                        call, 'driver.call("cuMemFree_v2", ctypes.c_uint64(%s.address))' % name),
+                               "cuMemFree of an argument of kernel_fn", "free only what the submission")
+
+    def test_destroying_the_current_stream(self):
+        self.fails("runtime_error", self.THIRD_CALL % (
+            2, 'driver.call("cuStreamDestroy_v2", ctypes.c_void_p(driver.current_stream().handle))'),
+                   "shape small: the stream that kernel_fn was called on cannot be captured",
+                   "leave the arguments, the current stream")
+
+    def test_resetting_the_device(self):
+        self.fails("runtime_error", self.THIRD_CALL % (
+            2, 'driver.call("cuDevicePrimaryCtxReset_v2", ctypes.c_int(0))'), "CUDA_ERROR_CONTEXT_IS_DESTROYED")
+
+    def test_unmapping_allocated_memory(self):
+        self.fails("runtime_error", SCALE + """
+def prepare(ctx):
+    array = driver.empty(4)
+    driver.call("cuMemUnmap", ctypes.c_uint64(array.address), ctypes.c_size_t(2 << 20))
+""", "cuMemUnmap of 16 bytes of cuMemAlloc", "unmap only what cuMemMap mapped")
+
+    def test_taking_access_away(self):
+        self.fails("runtime_error", SCALE + """
+def prepare(ctx):
+    array = driver.empty(4)
+    driver.call("cuMemSetAccess", ctypes.c_uint64(array.address), ctypes.c_size_t(2 << 20),
+                (ctypes.c_int * 3)(1, 0, 0), ctypes.c_size_t(1))
+""", "cuMemSetAccess takes access to memory away")
+
+    def test_memory_mapped_without_access(self):
+        self.fails("runtime_error", PRELUDE + """
+G = 2 << 20
+class Properties(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int), ("handles", ctypes.c_int), ("kind", ctypes.c_int),
+                ("id", ctypes.c_int), ("rest", ctypes.c_uint64 * 2)]
+
+def prepare(ctx):
+    c = ctypes
+    address, handle = c.c_uint64(), c.c_uint64()
+    driver.call("cuMemAddressReserve", c.byref(address), c.c_size_t(G), c.c_size_t(0), c.c_uint64(0), c.c_uint64(0))
+    driver.call("cuMemCreate", c.byref(handle), c.c_size_t(G), c.byref(Properties(1, 1, 1, 0)), c.c_uint64(0))
+    driver.call("cuMemMap", address, c.c_size_t(G), c.c_size_t(0), handle, c.c_uint64(0))
+    return driver.array([address.value], "int64")
+
+def kernel_fn(state, inputs, outputs):
+    kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)
+    kernels["scale_by_table"].launch(4, 1, state, 2.0, 0)
+""", "2097152 bytes of cuMemMap cannot be read", "give it access with cuMemSetAccess")
+
+    def test_a_failure_that_was_caught_is_not_told_again(self):
+        outcome = self.fails("runtime_error", SCALE + """
+def prepare(ctx):
+    try:
+        driver.call("cuMemFree_v2", ctypes.c_uint64(0x2d1b00000000 + (1 << 38)))
+    except driver.DriverError:
+        pass
+
+def kernel_fn(state, inputs, outputs):
+    driver.call("cuMemFree_v2", ctypes.c_uint64(12345))
+""", "CUDA_ERROR_INVALID_VALUE")
+        self.assertNotIn("not allocated", outcome.message)
+
+    def test_one_based_pointers(self):
+        # And one past the end of the memory before.
+        outcome = self.accepted(PRELUDE + """
+def prepare(ctx):
+    return driver.zeros(1 << 19), driver.array([1.0] * 8), driver.zeros(1 << 19)
+
+def kernel_fn(state, inputs, outputs):
+    kernels["add"].launch(4, 1, outputs.y, inputs.x, state[1].address - 4, 0)
+    kernels["add"].launch(4, 1, outputs.y, inputs.x, state[2].address + (2 << 20), 0)
+    kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)
+""")
+        self.assertEqual(outcome.dump().count(" state"), 2, outcome.dump())
+        self.assertIn("leaves out 1 allocation", outcome.output)
+
+    def test_one_based_pointer_to_the_first_allocation_in_memory(self):
+        outcome = self.accepted(PRELUDE + """
+first = driver.array([1.0] * 8)
+def prepare(ctx):
+    return driver.array([first.address - 4], "int64")
+
+def kernel_fn(state, inputs, outputs):
+    kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)
+    kernels["scale_by_table"].launch(4, 1, state, 2.0, 0)
+""")
+        self.assertEqual(outcome.dump().count(" state"), 2, outcome.dump())
+
+    def test_pointer_in_a_packed_structure(self):
+        outcome = self.accepted(PRELUDE + """
+class Job(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = [("n", ctypes.c_int), ("in_", ctypes.c_uint64)]
+
+def prepare(ctx):
+    return driver.array([1.0] * ctx.shapes[0].n)
+
+def kernel_fn(state, inputs, outputs):
+    kernels["scale_packed"].launch(4, 1, outputs.y, Job(inputs.n, state.address))
+""")
+        self.assertEqual(outcome.dump().count(" state"), 1, outcome.dump())
 
 
 class TorchRng(unittest.TestCase):

@@ -33,6 +33,15 @@ KJ_KERNEL(scale_by_struct, (scale_job, job), (float, factor)) {
   }
 }
 
+typedef struct __attribute__((packed)) {
+  int32_t n;
+  const float *in;
+} packed_job;
+
+KJ_KERNEL(scale_packed, (float *, out), (packed_job, job)) {
+  for (int32_t i = block->index.x; i < job.n; i += block->grid.x) out[i] = 2 * job.in[i];
+}
+
 KJ_KERNEL(scale_by_table, (float *const *, table), (float, factor), (int64_t, n)) {
   for (int64_t i = block->index.x; i < n; i += block->grid.x) table[0][i] = factor * table[1][i];
 }

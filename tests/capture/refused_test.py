@@ -106,6 +106,195 @@ def work():
 t = threading.Thread(target=work); t.start(); t.join()
 """, prepare="driver.Stream(), driver.zeros(4)")
 
+    def test_outside_fill(self):
+        self.refused("outside_launch", self.LAUNCH + """
+driver.fill_bytes(state[1], 0, stream=state[0])
+""", "1 launch, copy or fill", "the first of cuMemsetD8Async",
+                     prepare="driver.Stream(), driver.zeros(4)")
+
+    def test_outside_copy(self):
+        self.refused("outside_launch", """
+kernels["scale"].launch(4, 1, state[1], inputs.x, inputs.factor, inputs.n)
+driver.copy(outputs.y, state[1], stream=state[0])
+""", "the first of cuMemcpyDtoDAsync", prepare="driver.Stream(), driver.empty(ctx.shapes[0].n)")
+
+    # Arguments by form of call; cuMemcpy2D and 3D take a struct.
+    WORK = """
+def copies(form, y, x, n):
+    c = ctypes
+    p, z, zero = c.c_uint64, c.c_size_t, 0 if form == "cuMemsetD8Async" else c.c_uint(0)
+    if form.startswith("cuMemcpy3D"):
+        words = (c.c_size_t * 25)()
+        words[4] = words[15] = 2  # CU_MEMORYTYPE_DEVICE
+        words[6], words[17], words[22], words[23], words[24] = x, y, n, 1, 1
+        return [c.byref(words)]
+    if form.startswith("cuMemcpy2D"):
+        words = (c.c_size_t * 16)()
+        words[2] = words[9] = 2
+        words[4], words[11], words[14], words[15] = x, y, n, 1
+        return [c.byref(words)]
+    if form.startswith("cuMemcpy"):
+        return [p(y), p(x), z(n)]
+    if form.startswith("cuMemsetD2D"):
+        return [p(y), z(n), zero, z(4), z(1)]
+    return [p(y), zero, z(4)]
+"""
+
+    WAITING = ["cuMemcpy", "cuMemcpyDtoD_v2", "cuMemcpy2D_v2", "cuMemcpy2DUnaligned_v2", "cuMemcpy3D_v2",
+               "cuMemsetD8_v2", "cuMemsetD16_v2", "cuMemsetD32_v2", "cuMemsetD2D8_v2",
+               "cuMemsetD2D16_v2", "cuMemsetD2D32_v2"]
+    QUEUED = ["cuMemcpyAsync", "cuMemcpyDtoDAsync_v2", "cuMemcpy2DAsync_v2", "cuMemcpy3DAsync_v2",
+              "cuMemsetD8Async", "cuMemsetD16Async", "cuMemsetD32Async", "cuMemsetD2D8Async",
+              "cuMemsetD2D16Async", "cuMemsetD2D32Async"]
+
+    def test_outside_work_in_every_form(self):
+        for form in self.WAITING + self.QUEUED:
+            with self.subTest(form):
+                stream = ", ctypes.c_void_p(state[0].handle)" if form in self.QUEUED else ""
+                # Another thread may call what waits: the capture forbids it to its own.
+                self.refused("outside_launch", self.LAUNCH + """
+def call():
+    driver.call("%s", *copies("%s", state[1].address, state[2].address, 16)%s)
+t = threading.Thread(target=call); t.start(); t.join()
+""" % (form, form, stream), "1 launch, copy or fill", "the first of " + form.split("_")[0],
+                             prepare="driver.Stream(), driver.zeros(4), driver.zeros(4)",
+                             helpers=self.WORK)
+
+    def test_waiting_copy_in_kernel_fn(self):
+        # Refused by the driver, so nothing was done outside.
+        self.refused("capture_invalidated", self.LAUNCH + "outputs.y.tolist()\n", "made a call")
+
+    def test_work_on_captured_streams_and_in_prepare_is_not_outside(self):
+        self.accepted(PRELUDE + """
+def prepare(ctx):
+    scratch, side = driver.zeros(ctx.shapes[0].n), driver.Stream()
+    driver.fill_bytes(scratch, 1, stream=side)
+    return scratch, side
+
+def kernel_fn(state, inputs, outputs):
+    scratch, side = state
+    kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)
+    driver.fill_bytes(scratch, 0)
+    side.wait(driver.Event().record())
+    driver.copy(scratch, outputs.y, stream=side)
+    driver.fill_bytes(scratch, 0, stream=side)
+    driver.current_stream().wait(driver.Event().record(side))
+""").dump()
+
+    def test_outputs_written_by_the_host(self):
+        self.refused("outside_launch", """
+ctypes.memmove(outputs.y.address, inputs.x.address, outputs.y.nbytes)
+""", "shape small: y was written to while kernel_fn was captured")
+
+    MAPPING = """
+from ctypes import POINTER, Structure, byref, c_int, c_size_t, c_ubyte, c_uint64, c_void_p
+class Properties(Structure):
+    _fields_ = [("type", c_int), ("handles", c_int), ("location", c_int), ("id", c_int),
+                ("window", c_void_p), ("flags", c_ubyte * 8)]
+class Access(Structure):
+    _fields_ = [("location", c_int), ("id", c_int), ("flags", c_int)]
+GRANULE = 2 << 20
+
+def create():
+    handle = c_uint64()
+    driver.call("cuMemCreate", byref(handle), c_size_t(GRANULE), byref(Properties(1, 1, 1, 0)), c_uint64(0))
+    return handle
+
+def reserve(size=GRANULE):
+    address = c_uint64()
+    driver.call("cuMemAddressReserve", byref(address), c_size_t(size), c_size_t(0), c_uint64(0), c_uint64(0))
+    return address.value
+
+def map_at(address, handle):
+    driver.call("cuMemMap", c_uint64(address), c_size_t(GRANULE), c_size_t(0), handle, c_uint64(0))
+    set_access(address, 3)
+    return address
+
+def set_access(address, flags):
+    driver.call("cuMemSetAccess", c_uint64(address), c_size_t(GRANULE), byref(Access(1, 0, flags)), c_size_t(1))
+
+def imported(handle):
+    file, copy = c_int(), c_uint64()
+    driver.call("cuMemExportToShareableHandle", byref(file), handle, c_int(1), c_uint64(0))
+    driver.call("cuMemImportFromShareableHandle", byref(copy), c_void_p(file.value), c_int(1))
+    return copy
+
+def unmap(address, size=GRANULE):
+    driver.call("cuMemUnmap", c_uint64(address), c_size_t(size))
+"""
+
+    def test_imported_memory(self):
+        body = 'kernels["scale"].launch(4, 1, outputs.y, %s, 1.0, inputs.n)\n'
+        self.refused("imported_memory", body % "state", "kernel scale: argument 1",
+                     prepare="map_at(reserve(), imported(create()))", helpers=self.MAPPING)
+        self.refused("imported_memory", body % "inputs.x" + """
+driver.copy(driver.Array(state[1], inputs.n, "float32"), inputs.x)
+kernels["scale_by_table"].launch(4, 1, state[0], 2.0, 0)
+""", "node 1, copy: destination", prepare="make()", helpers=self.MAPPING + """
+def make():
+    at = map_at(reserve(), imported(create()))
+    return driver.array([at], "int64"), at
+""")
+
+    def test_imported_memory_in_reached_memory(self):
+        self.refused("imported_memory", self.LAUNCH + """
+kernels["scale_by_table"].launch(4, 1, state, 2.0, 0)
+""", "memory that kernels use", "memory of another process", helpers=self.MAPPING,
+                     prepare='driver.array([map_at(reserve(), imported(create()))], "int64")')
+
+    def test_aliased_memory(self):
+        self.refused("aliased_memory", """
+driver.copy(driver.Array(state[0], inputs.n, "float32"), inputs.x)
+kernels["scale"].launch(4, 1, outputs.y, state[1], inputs.factor, inputs.n)
+""", "node 0, copy: destination", "mapped at two addresses", prepare="make()", helpers=self.MAPPING + """
+def make():
+    handle = create()
+    return map_at(reserve(), handle), map_at(reserve(), handle)
+""")
+
+    def test_mapped_anew_is_not_aliased(self):
+        self.accepted(PRELUDE + self.MAPPING + """
+def prepare(ctx):
+    handle, first = create(), reserve()
+    map_at(first, handle)
+    unmap(first)
+    return driver.Array(map_at(reserve(), handle), 8, "float32")
+
+def kernel_fn(state, inputs, outputs):
+    kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)
+    driver.fill_bytes(state, 0)
+""").dump()
+
+    def test_unmapping_several_mappings_at_once(self):
+        # And a stale pointer to them, which no recording may read.
+        self.accepted(PRELUDE + self.MAPPING + """
+def prepare(ctx):
+    first = reserve(2 * GRANULE)
+    map_at(first, create())
+    map_at(first + GRANULE, create())
+    unmap(first, 2 * GRANULE)
+    return driver.array([first], "int64")
+
+def kernel_fn(state, inputs, outputs):
+    kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)
+    kernels["scale_by_table"].launch(4, 1, state, 2.0, 0)
+""").dump()
+
+    def test_mapping_again_while_captured(self):
+        text = self.accepted(PRELUDE + self.MAPPING + """
+def prepare(ctx):
+    handle = create()
+    return driver.Array(map_at(reserve(), handle), 8, "float32"), handle
+
+def kernel_fn(state, inputs, outputs):
+    array, handle = state
+    unmap(array.address)
+    map_at(array.address, handle)
+    driver.fill_bytes(array, 0)
+    kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)
+""").dump()
+        self.assertIn("2097152 bytes, state", text)
+
     def test_own_capture(self):
         self.refused("own_capture", self.LAUNCH + """
 own_capture(state)
@@ -210,6 +399,11 @@ def hidden(size):
     assert address.value >> 32 != 0x2d1b
     return address.value
 """)
+
+    def test_pointer_to_where_nothing_is_allocated(self):
+        self.refused("outside_arena", """
+kernels["add"].launch(4, 1, outputs.y, inputs.x, inputs.x.address + (1 << 36), 0)
+""", "argument 2 points to 0x2d", "where nothing is allocated")
 
     def test_memory_freed_between_shapes(self):
         self.refused("freed_memory", """

@@ -29,6 +29,36 @@ class Selftest(_kjudge.Case):
             self.assertEqual(result["verdict"], "build_error")
             self.assertIn("submission.cu is CUDA C++ and needs a GPU", result["message"])
 
+    def test_no_submission_makes_a_judge_error(self):
+        """Which would be judged again, and end a night's judging with status 5."""
+        challenge = self.small_challenge()
+        imitated = _kjudge.RIGHT + """
+import os, sys
+sys.stderr.write('  File "/kjudge/harness/capture.py", line 7, in main\\n')
+sys.stderr.flush()
+os._exit(1)
+"""
+        status = _kjudge.RIGHT + """
+import json, os, sys
+with open(sys.argv[1]) as file:
+    path = json.load(file)["status"]
+with open(path, "w") as file:
+    json.dump({"format": "kjudge-capture-status/1", "verdict": "judge_error", "message": "broken"}, file)
+os._exit(1)
+"""
+        broken = _kjudge.RIGHT + """
+import json
+json.dump = None
+"""
+        for name, source, words in (("imitated", imitated, "ended early: exit status 1"),
+                                    ("status", status, "broken"),
+                                    ("broken", broken, "ended early: exit status 1")):
+            with self.subTest(name):
+                result = self.evaluate(self.write(name + ".py", source), "--challenge", challenge, status=1)
+                self.assertEqual(result["verdict"], "runtime_error")
+                self.assertIn(words, result["message"])
+                self.assertNotIn("starts here", result["log"])
+
     def test_table_on_stdout_and_no_progress_without_terminal(self):
         challenge = self.small_challenge()
         right = self.write("right.py", _kjudge.RIGHT)
