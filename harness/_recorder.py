@@ -38,6 +38,7 @@ _SIGNATURES = {
     "fill": [c_char_p, POINTER(_Generator)],
     "load": [c_char_p, c_char_p],
     "returned": [c_char_p, c_uint64],
+    "check_no_capture": [c_char_p],
     "begin_capture": [c_void_p],
     "end_capture": [c_void_p],
     "abandon_capture": [c_void_p],
@@ -92,6 +93,9 @@ class Recorder:
 
     def returned(self, name, address):
         self._call("returned", name.encode(), address)
+
+    def check_no_capture(self, where):
+        self._call("check_no_capture", where.encode())
 
     def begin_capture(self, stream):
         self._call("begin_capture", stream)

@@ -88,6 +88,8 @@ def blame(error, step, recorder):
         return Stopped("build_error", "%s: %s" % (step, words), trace=trace)
     result = getattr(error, "result", None) if isinstance(error, driver.DriverError) else None
     met = recorder.call_failure()
+    if met is not None and met.verdict == "refused":
+        return Stopped("refused", "%s: %s" % (step, met.message), met.rule, trace)
     if result is not None and met is not None and met.message not in words and (
             error.name in met.message or error.call.split("_")[0] in met.message):
         words += " (%s)" % met.message  # why the recorder failed it, or a call of its own on the way
@@ -136,9 +138,7 @@ class Capture:
         """Calls the contestant's code; Stopped if it raises. A child that it forked, and that comes
         back here, ends: there is one capture process."""
         self.doing = step
-        if not self.started:
-            self.started = True
-            os.write(2, STARTS)
+        self.start()
         driver._launched.clear()
         self.recorder.call_failure()  # of the step before
         try:
@@ -147,9 +147,22 @@ class Capture:
             raise
         except BaseException as error:
             self.leave_if_forked()
-            raise blame(error, step, self.recorder) from error
+            raise self.own_capture(error, step) or blame(error, step, self.recorder) from error
         finally:
             self.leave_if_forked()
+
+    def start(self):
+        if not self.started:
+            self.started = True
+            os.write(2, STARTS)
+
+    def own_capture(self, error, step):
+        """A capture that the submission began and did not end makes other calls fail."""
+        if isinstance(error, RuntimeError):
+            try:
+                self.recorder.check_no_capture(step)
+            except RecorderError as refused:
+                return Stopped(refused.verdict, refused.message, refused.rule, short_traceback(error)[0])
 
     def leave_if_forked(self):
         if os.getpid() != self.owner:
@@ -214,6 +227,7 @@ class Capture:
 
     def load_cuda(self, path):
         if driver.is_host():
+            self.start()
             raise Stopped("build_error", "submission.cu is CUDA C++ and needs a GPU; for the host "
                           "driver hand in a submission.py that builds C or C++ with driver.build()")
         nvcc = cuda_submission.find_nvcc()
@@ -299,7 +313,7 @@ class Capture:
 
     def blame_in_capture(self, stopped, stream, shape):
         """A call that a capture forbids raises in the contestant's code; the recorder knows why."""
-        if isinstance(stopped.__cause__, (driver.DriverError, RuntimeError)):
+        if stopped.verdict != "refused" and isinstance(stopped.__cause__, (driver.DriverError, RuntimeError)):
             try:
                 if _torch_rng.is_rng_error(stopped.__cause__):
                     self.recorder.abandon_capture(stream.handle)

@@ -168,6 +168,7 @@ std::vector<ElfSymbol> Elf::read_symbols(std::size_t table) const {
     symbol.name = string_at(names, entry.st_name, "symbol", i);
     symbol.type = ELF64_ST_TYPE(entry.st_info);
     symbol.binding = ELF64_ST_BIND(entry.st_info);
+    symbol.other = entry.st_other;
     symbol.undefined = entry.st_shndx == SHN_UNDEF;
     symbol.value = entry.st_value;
     symbol.size = entry.st_size;
@@ -207,6 +208,8 @@ std::vector<ElfVariable> Elf::variables() const {
       malformed(cat("variable ", printable(symbol.name), " reaches outside ", section.name));
     }
     if (!section.bytes.empty()) variable.initial = section.bytes.subspan(offset, symbol.size);
+    // STO_CUDA_MANAGED, as nvcc 13.0 writes it.
+    variable.managed = machine_ == kElfCuda && (symbol.other & 4) != 0;
     variables.push_back(variable);
   }
   return variables;

@@ -27,6 +27,7 @@ struct ElfSymbol {
   std::string_view name;
   std::uint8_t type = 0;      // STT_*
   std::uint8_t binding = 0;   // STB_*
+  std::uint8_t other = 0;     // visibility, and flags of the machine
   std::uint32_t section = 0;  // index; 0 when undefined, absolute or common
   bool undefined = false;
   std::uint64_t value = 0, size = 0;
@@ -39,6 +40,7 @@ struct ElfVariable {
   std::uint64_t address = 0;  // symbol value: relative to the load address in a shared object
   std::uint64_t size = 0;
   std::span<const std::byte> initial;  // `size` bytes, or empty when they are all zero
+  bool managed = false;                // of a cubin: declared __managed__
 };
 
 // Views into the bytes given to the constructor, which must outlive it.

@@ -37,6 +37,18 @@ TEST_CASE("device code: what nvcc leaves to the driver is told from what it call
   CHECK(forbidden_in_case("graph") == "device_launch cudaGraphLaunch");
 }
 
+TEST_CASE("device code: managed variables are told from others") {
+  const auto managed_in = [](const char* name) {
+    const std::string image =
+        read_file(cat(KJUDGE_CUBINS "/", name, ".cubin"), std::size_t{1} << 24);
+    const auto found = managed_variable(Elf(bytes_of(image)));
+    return found ? std::string(*found) : "";
+  };
+  CHECK(managed_in("managed") == "shared_value");
+  CHECK(managed_in("plain") == "");
+  CHECK(managed_in("heap") == "");
+}
+
 TEST_CASE("device code: only what a cubin leaves undefined counts") {
   CHECK(forbidden_in(make_elf(kElfCuda, {{".text.malloc"}}, {{"malloc", 1}})) == "");
   CHECK(forbidden_in(make_elf(kElfCuda, {{".text.k"}}, {{"free", 0}})) == "device_heap free");

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "record/made_up.h"
+#include "record/node_rules.h"
 #include "record/rules.h"
 
 using namespace kjudge;
@@ -42,4 +43,34 @@ TEST_CASE("a refusal says the rule, what is wrong and what to do") {
   CHECK(refused.fault() == Fault::submission);
   CHECK(std::string(refused.what()) ==
         "node 3: a host function; host functions cannot be replayed; do host work in prepare");
+}
+
+TEST_CASE("each kind of node that a graph may not hold has its rule") {
+  const auto rule_of = [](CUgraphNodeType type) { return row(refused_kind(type).first).name; };
+  CHECK(rule_of(CU_GRAPH_NODE_TYPE_HOST) == "host_node");
+  CHECK(rule_of(CU_GRAPH_NODE_TYPE_GRAPH) == "child_graph");
+  CHECK(rule_of(CU_GRAPH_NODE_TYPE_WAIT_EVENT) == "event_node");
+  CHECK(rule_of(CU_GRAPH_NODE_TYPE_EVENT_RECORD) == "event_node");
+  CHECK(rule_of(CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL) == "semaphore_node");
+  CHECK(rule_of(CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT) == "semaphore_node");
+  CHECK(rule_of(CU_GRAPH_NODE_TYPE_MEM_ALLOC) == "memory_node");
+  CHECK(rule_of(CU_GRAPH_NODE_TYPE_MEM_FREE) == "memory_node");
+  CHECK(rule_of(CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) == "batch_memory_node");
+  CHECK(rule_of(CU_GRAPH_NODE_TYPE_CONDITIONAL) == "conditional_node");
+  CHECK(rule_of(static_cast<CUgraphNodeType>(99)) == "unknown_node");
+}
+
+TEST_CASE("a copy's ends are linear memory") {
+  for (const CUmemorytype type :
+       {CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_UNIFIED}) {
+    CHECK_NOTHROW(require_linear(type));
+  }
+  try {
+    require_linear(CU_MEMORYTYPE_ARRAY);
+    FAIL("an array was taken");
+  } catch (const Refused& refused) {
+    CHECK(row(refused.rule()).name == "array_copy");
+    CHECK(std::string(refused.what()) ==
+          "copies to or from a CUDA array; copy between linear memory, not CUDA arrays");
+  }
 }

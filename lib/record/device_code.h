@@ -33,6 +33,15 @@ inline std::optional<DeviceCall> forbidden_call(const Elf& image) {
   return std::nullopt;
 }
 
+// The name of a managed variable of the cubin, whose memory the driver moves between host and
+// device.
+inline std::optional<std::string_view> managed_variable(const Elf& image) {
+  for (const ElfVariable& variable : image.variables()) {
+    if (variable.managed) return variable.name;
+  }
+  return std::nullopt;
+}
+
 // Whether a kernel is one of NCCL's, by its name as the driver tells it: mangled or not.
 inline bool is_nccl_kernel(std::string_view name) {
   if (name.substr(0, 2) == "_Z") name.remove_prefix(2);

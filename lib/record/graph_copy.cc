@@ -9,6 +9,7 @@
 #include "elf_image.h"
 #include "record/cupti.h"
 #include "record/device_code.h"
+#include "record/node_rules.h"
 #include "record/rules.h"
 
 namespace kjudge {
@@ -227,6 +228,15 @@ Refused nccl_refusal(const char* kernel) {
   return Refused(Rule::nccl, cat("kernel ", kernel, " of NCCL"));
 }
 
+// What holds for kernels that set nothing themselves; -1: nor does the context.
+std::int32_t context_cache_config(const Watched& watched) {
+  const auto get = reinterpret_cast<PFN_cuCtxGetCacheConfig_v3020>(
+      watched.optional_entry("cuCtxGetCacheConfig", 3020));
+  CUfunc_cache config = CU_FUNC_CACHE_PREFER_NONE;
+  if (get == nullptr || get(&config) != CUDA_SUCCESS) return -1;
+  return config == CU_FUNC_CACHE_PREFER_NONE ? -1 : static_cast<std::int32_t>(config);
+}
+
 KernelNode copy_kernel(const Watched& watched, CUgraphNode from) {
   const Driver& driver = watched.driver;
   const auto [params, kernel, name] = kernel_of(watched, from);
@@ -255,6 +265,7 @@ KernelNode copy_kernel(const Watched& watched, CUgraphNode from) {
     node.observed_attributes.push_back(attribute_of(id, &value, sizeof(value)));
   }
   node.cache_config = kernel.settings.cache_config;
+  if (node.cache_config < 0) node.cache_config = context_cache_config(watched);
   return node;
 }
 
@@ -274,8 +285,7 @@ MemsetNode copy_memset(const Driver& driver, CUgraphNode from) {
 
 std::uint64_t copy_end(CUmemorytype type, CUdeviceptr device, const void* host, std::size_t x,
                        std::size_t y, std::size_t z, std::size_t pitch, std::size_t height) {
-  if (type == CU_MEMORYTYPE_ARRAY)
-    throw Refused(Rule::array_copy, "copies to or from a CUDA array");
+  require_linear(type);
   // Of the memory type only "host" says which member counts; unified addresses are in `device`.
   const std::uint64_t start =
       type == CU_MEMORYTYPE_HOST ? reinterpret_cast<std::uint64_t>(host) : device;
@@ -299,32 +309,6 @@ MemcpyNode copy_memcpy(const Driver& driver, CUgraphNode from) {
   node.destination_height = params.dstHeight;
   node.source_height = params.srcHeight;
   return node;
-}
-
-// Why a node of `type` cannot be replayed.
-std::pair<Rule, const char*> refused_kind(CUgraphNodeType type) {
-  switch (type) {
-    case CU_GRAPH_NODE_TYPE_HOST:
-      return {Rule::host_node, "a host function"};
-    case CU_GRAPH_NODE_TYPE_GRAPH:
-      return {Rule::child_graph, "a child graph"};
-    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-      return {Rule::event_node, "a wait for an event from outside"};
-    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-      return {Rule::event_node, "a record of an event for others"};
-    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
-    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
-      return {Rule::semaphore_node, "an external semaphore"};
-    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-    case CU_GRAPH_NODE_TYPE_MEM_FREE:
-      return {Rule::memory_node, "an allocation or free inside the graph"};
-    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-      return {Rule::batch_memory_node, "a stream memory operation"};
-    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
-      return {Rule::conditional_node, "a conditional node"};
-    default:
-      return {Rule::unknown_node, "of a kind that kjudge does not know"};
-  }
 }
 
 Node copy_node(const Watched& watched, CUgraphNode from) {

@@ -25,8 +25,13 @@ CUresult hooked(Entry HookedEntries::*entry, Body body) {
   Observed& observed = *watched->observed;
   CUresult result = CUDA_ERROR_UNKNOWN;
   std::string message;
+  std::optional<Rule> rule;
   try {
     return body(*watched, observed, watched->entries.*entry);
+  } catch (const Refused& error) {
+    result = CUDA_ERROR_NOT_SUPPORTED;
+    message = error.what();
+    rule = error.rule();
   } catch (const DriverError& error) {
     result = error.result();
     message = error.what();
@@ -37,7 +42,7 @@ CUresult hooked(Entry HookedEntries::*entry, Body body) {
   }
   try {
     const std::lock_guard lock(observed.mutex);
-    observed.call_failure = {result, message};
+    observed.call_failure = {result, message, rule};
   } catch (...) {
   }
   return result;
@@ -154,6 +159,12 @@ CUresult launch_graph(Entry HookedEntries::*entry, CUgraphExec graph, CUstream s
   });
 }
 
+template <class Entry>
+CUresult refuse(Entry HookedEntries::*entry, Rule rule, const char* call) {
+  return hooked(entry,
+                [&](const Watched&, Observed&, auto) -> CUresult { throw Refused(rule, call); });
+}
+
 template <class Entry, class Call>
 CUresult own_capture(Entry HookedEntries::*entry, Call call) {
   return hooked(entry, [&](const Watched&, Observed& observed, auto real) {
@@ -227,6 +238,9 @@ KJ_HOOK cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream) {
 
 KJ_HOOK cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
   return hooked(&Real::cuMemAllocManaged, [&](const Watched&, Observed& observed, auto real) {
+    if (observed.watch.is_open()) {
+      throw Refused(Rule::managed_memory, cat("cuMemAllocManaged of ", bytes, " bytes"));
+    }
     const CUresult result = real(address, bytes, flags);
     if (result == CUDA_SUCCESS) {
       observed.memory.host_range_added({*address, bytes, "cuMemAllocManaged", true});
@@ -348,6 +362,33 @@ KJ_HOOK cuMemHostUnregister(void* pointer) {
     if (result == CUDA_SUCCESS) observed.memory.host_range_removed(address_of(pointer));
     return result;
   });
+}
+
+// Memory that no recording can hold, and that no pointer tells of: whoever asks for it is told so.
+
+KJ_HOOK cuArrayCreate_v2(CUarray*, const CUDA_ARRAY_DESCRIPTOR*) {
+  return refuse(&Real::cuArrayCreate_v2, Rule::cuda_array, "cuArrayCreate");
+}
+
+KJ_HOOK cuArray3DCreate_v2(CUarray*, const CUDA_ARRAY3D_DESCRIPTOR*) {
+  return refuse(&Real::cuArray3DCreate_v2, Rule::cuda_array, "cuArray3DCreate");
+}
+
+KJ_HOOK cuMipmappedArrayCreate(CUmipmappedArray*, const CUDA_ARRAY3D_DESCRIPTOR*, unsigned) {
+  return refuse(&Real::cuMipmappedArrayCreate, Rule::cuda_array, "cuMipmappedArrayCreate");
+}
+
+KJ_HOOK cuTexObjectCreate(CUtexObject*, const CUDA_RESOURCE_DESC*, const CUDA_TEXTURE_DESC*,
+                          const CUDA_RESOURCE_VIEW_DESC*) {
+  return refuse(&Real::cuTexObjectCreate, Rule::cuda_array, "cuTexObjectCreate");
+}
+
+KJ_HOOK cuSurfObjectCreate(CUsurfObject*, const CUDA_RESOURCE_DESC*) {
+  return refuse(&Real::cuSurfObjectCreate, Rule::cuda_array, "cuSurfObjectCreate");
+}
+
+KJ_HOOK cuMemPoolImportPointer(CUdeviceptr*, CUmemoryPool, CUmemPoolPtrExportData*) {
+  return refuse(&Real::cuMemPoolImportPointer, Rule::imported_memory, "cuMemPoolImportPointer");
 }
 
 // Modules. Unloading is put off to the end of the process: graphs captured before may use the code.
@@ -534,6 +575,14 @@ KJ_HOOK cuGraphLaunch(CUgraphExec graph, CUstream stream) {
 
 KJ_HOOK cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream) {
   return launch_graph(&Real::cuGraphLaunch_ptsz, graph, stream, true);
+}
+
+KJ_HOOK cuStreamBeginCapture(CUstream stream) {
+  return own_capture(&Real::cuStreamBeginCapture, [&](auto real) { return real(stream); });
+}
+
+KJ_HOOK cuStreamBeginCapture_ptsz(CUstream stream) {
+  return own_capture(&Real::cuStreamBeginCapture_ptsz, [&](auto real) { return real(stream); });
 }
 
 KJ_HOOK cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {

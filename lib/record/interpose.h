@@ -36,6 +36,12 @@
   X(cuMemFreeHost, "cuMemFreeHost", 2000, false)                                    \
   X(cuMemHostRegister_v2, "cuMemHostRegister", 6050, false)                         \
   X(cuMemHostUnregister, "cuMemHostUnregister", 4000, false)                        \
+  X(cuArrayCreate_v2, "cuArrayCreate", 3020, false)                                 \
+  X(cuArray3DCreate_v2, "cuArray3DCreate", 3020, false)                             \
+  X(cuMipmappedArrayCreate, "cuMipmappedArrayCreate", 5000, false)                  \
+  X(cuTexObjectCreate, "cuTexObjectCreate", 5000, false)                            \
+  X(cuSurfObjectCreate, "cuSurfObjectCreate", 5000, false)                          \
+  X(cuMemPoolImportPointer, "cuMemPoolImportPointer", 11020, false)                 \
   X(cuModuleLoad, "cuModuleLoad", 2000, false)                                      \
   X(cuModuleLoadData, "cuModuleLoadData", 2000, false)                              \
   X(cuModuleLoadDataEx, "cuModuleLoadDataEx", 2010, false)                          \
@@ -57,6 +63,8 @@
   X(cuLaunchCooperativeKernel_ptsz, "cuLaunchCooperativeKernel", 9000, true)        \
   X(cuGraphLaunch, "cuGraphLaunch", 10000, false)                                   \
   X(cuGraphLaunch_ptsz, "cuGraphLaunch", 10000, true)                               \
+  X(cuStreamBeginCapture, "cuStreamBeginCapture", 10000, false)                     \
+  X(cuStreamBeginCapture_ptsz, "cuStreamBeginCapture", 10000, true)                 \
   X(cuStreamBeginCapture_v2, "cuStreamBeginCapture", 10010, false)                  \
   X(cuStreamBeginCapture_v2_ptsz, "cuStreamBeginCapture", 10010, true)              \
   X(cuStreamBeginCaptureToGraph, "cuStreamBeginCaptureToGraph", 12030, false)       \
@@ -68,6 +76,9 @@
 // What cuda.h declares under other settings only.
 extern "C" {
 #undef cuGetProcAddress
+#undef cuStreamBeginCapture  // Driver's is the second version, as a member too
+CUresult CUDAAPI cuStreamBeginCapture(CUstream);
+CUresult CUDAAPI cuStreamBeginCapture_ptsz(CUstream);
 CUresult CUDAAPI cuGetProcAddress(const char* symbol, void** function, int version,
                                   cuuint64_t flags);
 CUresult CUDAAPI cuMemAllocAsync_ptsz(CUdeviceptr*, size_t, CUstream);

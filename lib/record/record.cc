@@ -189,6 +189,12 @@ KJ_EXPORTED int kjudge_record_returned(const char* name, uint64_t address) {
   return guarded([&] { recording().returned(name, address); });
 }
 
+KJ_EXPORTED int kjudge_record_check_no_capture(const char* where) {
+  return guarded([&] {
+    if (!recording().capturing()) recording().check_no_capture(where);
+  });
+}
+
 KJ_EXPORTED int kjudge_record_begin_capture(void* stream) {
   return guarded([&] { recording().begin_capture(static_cast<CUstream>(stream)); });
 }
@@ -215,7 +221,8 @@ KJ_EXPORTED void kjudge_record_call_failure(kjudge_record_failed* failure) {
   if (const Watched* found = watched()) {
     const std::lock_guard lock(found->observed->mutex);
     if (const auto met = std::exchange(found->observed->call_failure, std::nullopt)) {
-      state.call = {verdict_of(met->result), "", met->message};
+      state.call = met->rule ? Failed{"refused", std::string(row(*met->rule).name), met->message}
+                             : Failed{verdict_of(met->result), "", met->message};
     }
   }
   tell(state.call, failure);

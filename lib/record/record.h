@@ -72,6 +72,11 @@ int kjudge_record_begin_capture(void* stream);
 int kjudge_record_end_capture(void* stream);
 int kjudge_record_abandon_capture(void* stream);
 
+// Fails if the submission has begun or ended a capture of its own since the last call of this or of
+// open_shape or begin_capture; not while a capture of the recorder's is open, whose end tells. The
+// message begins with `where`.
+int kjudge_record_check_no_capture(const char* where);
+
 struct kjudge_record_seconds {
   double import_s, prepare_s, capture_s;
 };

@@ -203,7 +203,8 @@ void Recording::begin_capture(CUstream stream) {
     tensor.hash_before_capture = hash(tensor.address, tensor_bytes(tensor));
   }
   // Other threads may call what they like; what they launch is counted.
-  const CUresult result = driver_.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  const CUresult result =
+      driver_.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   check_driver(driver_, result,
                cat("shape ", shape().name,
                    ": the stream that kernel_fn was called on cannot be "
@@ -397,14 +398,19 @@ std::vector<std::size_t> Recording::used_images() const {
 
 void Recording::check_device_code(const std::vector<std::size_t>& used) const {
   for (const std::size_t image : used) {
-    const auto call = forbidden_call(Elf(watched_.observed->modules.image(image)));
-    if (!call) continue;
+    const Elf elf(watched_.observed->modules.image(image));
+    const auto call = forbidden_call(elf);
+    const auto managed = managed_variable(elf);
+    if (!call && !managed) continue;
     for (const RecordedShape& shape : shapes_) {
       for (std::size_t i = 0; i < shape.graph.nodes.size(); ++i) {
         const auto* kernel = std::get_if<KernelNode>(&shape.graph.nodes[i]);
         if (kernel == nullptr || kernel->module != image) continue;
-        throw Refused(call->rule, cat("shape ", shape.name, ": ", describe_node(shape.graph, i),
-                                      ": its module calls ", call->symbol));
+        const std::string where =
+            cat("shape ", shape.name, ": ", describe_node(shape.graph, i), ": its module ");
+        if (call) throw Refused(call->rule, cat(where, "calls ", call->symbol));
+        throw Refused(Rule::managed_memory, cat(where, "has the managed variable ",
+                                                readable_name(std::string(*managed))));
       }
     }
   }

@@ -32,9 +32,11 @@ class Recording {
   void open_shape(std::string name);
   std::uint64_t add_tensor(Role role, TensorSpec spec);
   void fill(std::string_view name, RecordedFill fill);
+  void check_no_capture(std::string_view where) const;
   void begin_capture(CUstream stream);
   void end_capture(CUstream stream);
   void abandon_capture(CUstream stream);
+  bool capturing() const { return capturing_; }
   void returned(std::string_view name, std::uint64_t address);
   void write(const std::filesystem::path& path, const RecordingSeconds& seconds);
 
@@ -58,7 +60,6 @@ class Recording {
   std::uint64_t hash(std::uint64_t address, std::uint64_t bytes) const;
   void check_inputs_unchanged() const;
   void check_untouched() const;
-  void check_no_capture(std::string_view where) const;
   void check_node_count(std::string_view where) const;
   std::vector<std::size_t> used_images() const;
   void check_device_code(const std::vector<std::size_t>& used) const;

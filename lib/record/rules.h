@@ -22,6 +22,7 @@ enum class Rule {
   unknown_node,
   too_many_nodes,
   array_copy,
+  cuda_array,
   host_memory_copy,
   managed_memory,
   host_pointer,
@@ -72,6 +73,9 @@ inline constexpr std::array kRules = {
     RuleRow{Rule::too_many_nodes, "too_many_nodes",
             "do more work in fewer kernels: graphs of all shapes go into one recording"},
     RuleRow{Rule::array_copy, "array_copy", "copy between linear memory, not CUDA arrays"},
+    RuleRow{Rule::cuda_array, "cuda_array",
+            "keep data in linear memory and read it by pointers: no recording holds CUDA arrays, "
+            "textures and surfaces"},
     RuleRow{Rule::host_memory_copy, "host_memory_copy",
             "copy what kernels need to device memory in prepare"},
     RuleRow{Rule::managed_memory, "managed_memory",

@@ -15,6 +15,7 @@
 #include "driver/driver.h"
 #include "record/memory.h"
 #include "record/modules.h"
+#include "record/rules.h"
 
 namespace kjudge {
 
@@ -74,6 +75,7 @@ struct Observed {
   struct CallFailure {
     CUresult result;
     std::string message;
+    std::optional<Rule> rule;  // that the call broke
   };
   std::optional<CallFailure> call_failure;
 };

@@ -222,6 +222,18 @@ def kernel_fn(state, inputs, outputs):
         self.assertEqual(dump.count("cache_config 1"), 1)
         self.assertIn("stack_size", dump)
 
+    def test_cache_configuration_of_the_context(self):
+        dump = self.accepted(PRELUDE + """
+def prepare(ctx):
+    driver.call("cuFuncSetCacheConfig", ctypes.c_void_p(kernels["scale"].handle), ctypes.c_int(1))
+    driver.call("cuCtxSetCacheConfig", ctypes.c_int(2))
+
+def kernel_fn(state, inputs, outputs):
+    kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)
+    kernels["add"].launch(4, 1, outputs.y, outputs.y, inputs.x, inputs.n)
+""").dump()
+        self.assertEqual((dump.count("cache_config 1"), dump.count("cache_config 2")), (1, 1))
+
     def test_a_given_output_may_be_scratch(self):
         self.accepted(PRELUDE + """
 def kernel_fn(state, inputs, outputs):

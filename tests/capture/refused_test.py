@@ -81,6 +81,105 @@ def make(ctx):
 kernels["add"].launch(4, 1, outputs.y, inputs.x, kernels.variable("factors"), inputs.n)
 """, "argument 2", "factors", shapes=[shape(n=4)])
 
+    def test_module_global_pointer_in_reached_memory(self):
+        self.refused("module_global_pointer", self.LAUNCH + """
+kernels["scale_by_table"].launch(4, 1, state, 2.0, 0)
+""", "at byte 8", "holds a pointer into module variable factors", helpers="",
+                     prepare='driver.array([0, kernels.variable("factors").address], "int64")')
+
+    REGISTERED = """
+import mmap
+memory = mmap.mmap(-1, 1 << 16)
+view = (ctypes.c_char * (1 << 16)).from_buffer(memory)
+address = ctypes.addressof(view)
+driver.call("cuMemHostRegister_v2", ctypes.c_void_p(address), ctypes.c_size_t(1 << 16), ctypes.c_uint(2))
+"""
+
+    def test_registered_memory_in_arguments(self):
+        self.refused("host_pointer", """
+kernels["add"].launch(4, 1, outputs.y, inputs.x, state, inputs.n)
+""", "kernel add: argument 2", "host memory of cuMemHostRegister", prepare="address",
+                     helpers=self.REGISTERED)
+
+    def test_registered_memory_in_reached_memory(self):
+        self.refused("host_pointer", self.LAUNCH + """
+kernels["scale_by_table"].launch(4, 1, state, 2.0, 0)
+""", "holds a pointer into host memory of cuMemHostRegister", helpers=self.REGISTERED,
+                     prepare='driver.array([address + 64], "int64")')
+
+    MANAGED = """
+def managed():
+    address = ctypes.c_uint64()
+    driver.call("cuMemAllocManaged", ctypes.byref(address), ctypes.c_size_t(4096), ctypes.c_uint(1))
+    return address.value
+"""
+
+    def test_managed_memory(self):
+        self.refused("managed_memory", """
+kernels["scale"].launch(4, 1, state, inputs.x, 1.0, 8)
+""" + self.LAUNCH, "argument 0", "cuMemAllocManaged", prepare="managed()", helpers=self.MANAGED)
+        self.refused("managed_memory", self.LAUNCH + """
+kernels["scale_by_table"].launch(4, 1, state, 2.0, 0)
+""", "holds a pointer into managed memory", prepare='driver.array([managed()], "int64")',
+                     helpers=self.MANAGED)
+
+    def test_managed_memory_allocated_in_kernel_fn(self):
+        self.refused("managed_memory", """
+kernels["scale"].launch(4, 1, managed(), inputs.x, 1.0, 8)
+""" + self.LAUNCH, "kernel_fn of shape small: cuMemAllocManaged of 4096 bytes", helpers=self.MANAGED)
+
+    def test_cuda_arrays_textures_and_surfaces(self):
+        for call in ("cuArrayCreate_v2", "cuArray3DCreate_v2", "cuMipmappedArrayCreate",
+                     "cuTexObjectCreate", "cuSurfObjectCreate"):
+            arguments = ", ".join(["None"] * (4 if call == "cuTexObjectCreate" else 2) +
+                                  ["ctypes.c_uint(1)"] * (call == "cuMipmappedArrayCreate"))
+            with self.subTest(call):
+                self.refused("cuda_array", self.LAUNCH, "prepare: " + call.split("_")[0],
+                             "in linear memory", prepare='driver.call("%s", %s)' % (call, arguments))
+        # However the exception is called that comes of it.
+        self.refused("cuda_array", self.LAUNCH, "prepare: cuArrayCreate", prepare="make()", helpers="""
+def make():
+    try:
+        driver.call("cuArrayCreate_v2", None, None)
+    except driver.DriverError:
+        raise ValueError("no array")
+""")
+
+    def test_pool_pointer_of_another_process(self):
+        self.refused("imported_memory", self.LAUNCH, "prepare: cuMemPoolImportPointer",
+                     prepare='driver.call("cuMemPoolImportPointer", None, None, None)')
+
+    # A lookup that the recorder does not stand in.
+    PAST = """
+def past_the_recorder(name, *types):
+    c = ctypes
+    libc = c.CDLL(None)
+    libc.dlvsym.restype = c.c_void_p
+    dlsym = c.CFUNCTYPE(c.c_void_p, c.c_void_p, c.c_char_p)(
+        libc.dlvsym(c.c_void_p(0), b"dlsym", b"GLIBC_2.34"))
+    library = c.CDLL(os.environ["KJUDGE_DRIVER_LIBRARY"])
+    return c.CFUNCTYPE(c.c_int, *types)(dlsym(library._handle, name))
+"""
+
+    def test_unknown_module(self):
+        self.refused("unknown_module", """
+values = [ctypes.c_uint64(outputs.y.address), ctypes.c_uint64(inputs.x.address),
+          ctypes.c_float(2), ctypes.c_int64(inputs.n)]
+pointers = (ctypes.c_void_p * 4)(*[ctypes.addressof(v) for v in values])
+driver.call("cuLaunchKernel", state, 4, 1, 1, 1, 1, 1, 0, driver.current_stream().handle, pointers, None)
+""", "node 0", "the module of kernel scale was not seen loading", "cuModuleLoadData", prepare="hidden()",
+                     helpers=self.PAST + """
+def hidden():
+    c = ctypes
+    with open(os.environ["TEST_KERNELS"], "rb") as file:
+        image = file.read()
+    module, function = c.c_void_p(), c.c_void_p()
+    load = past_the_recorder(b"cuModuleLoadData", c.POINTER(c.c_void_p), c.c_char_p)
+    assert load(c.byref(module), image) == 0
+    driver.call("cuModuleGetFunction", c.byref(function), module, b"scale")
+    return function
+""")
+
     def test_module_variable_changed(self):
         self.refused("module_variable_changed", """
 kernels["count_launches"].launch(4, 1, outputs.y, inputs.n)
@@ -301,6 +400,11 @@ own_capture(state)
 """, "shape small: kernel_fn begins or ends a stream capture", "torch.compile",
                      prepare="driver.Stream()", helpers=self.OWN_CAPTURE)
 
+    def test_own_capture_by_the_first_version_of_the_call(self):
+        self.refused("own_capture", self.LAUNCH + """
+driver.call("cuStreamBeginCapture", ctypes.c_void_p(state.handle))
+""", "kernel_fn of shape small begins or ends a stream capture", prepare="driver.Stream()")
+
     def test_own_capture_only_while_captured(self):
         self.refused("own_capture", self.LAUNCH + """
 state[1].append(1)
@@ -383,17 +487,10 @@ kernels["scale"].launch(4, 1, state[1], inputs.x, 1.0, inputs.n, stream=state[0]
     def test_outside_arena(self):
         self.refused("outside_arena", """
 kernels["add"].launch(4, 1, outputs.y, inputs.x, state, inputs.n)
-""", "argument 2", prepare="hidden(ctx.shapes[0].n * 4)", helpers="""
+""", "argument 2", prepare="hidden(ctx.shapes[0].n * 4)", helpers=self.PAST + """
 def hidden(size):
-    # A lookup that the recorder does not stand in.
     c = ctypes
-    libc = c.CDLL(None)
-    libc.dlvsym.restype = c.c_void_p
-    dlsym = c.CFUNCTYPE(c.c_void_p, c.c_void_p, c.c_char_p)(
-        libc.dlvsym(c.c_void_p(0), b"dlsym", b"GLIBC_2.34"))
-    library = c.CDLL(os.environ["KJUDGE_DRIVER_LIBRARY"])
-    real = c.CFUNCTYPE(c.c_int, c.POINTER(c.c_uint64), c.c_size_t)(
-        dlsym(library._handle, b"cuMemAlloc_v2"))
+    real = past_the_recorder(b"cuMemAlloc_v2", c.POINTER(c.c_uint64), c.c_size_t)
     address = c.c_uint64()
     assert real(c.byref(address), size) == 0
     assert address.value >> 32 != 0x2d1b

@@ -12,7 +12,6 @@ using namespace kjudge;
 
 namespace {
 
-
 bool attribute(const Range& range, CUpointer_attribute which, std::uint64_t address, void* out) {
   const auto put = [out](auto value) { std::memcpy(out, &value, sizeof(value)); };
   const bool on_device = range.on_device();
@@ -286,4 +285,32 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned count, CUpointer_attribute* whi
       }
     }
   });
+}
+
+// There are none, as on a device without image support.
+
+CUresult CUDAAPI cuArrayCreate(CUarray*, const CUDA_ARRAY_DESCRIPTOR*) {
+  return context_call(__func__, [] { fail(CUDA_ERROR_NOT_SUPPORTED); });
+}
+
+CUresult CUDAAPI cuArray3DCreate(CUarray*, const CUDA_ARRAY3D_DESCRIPTOR*) {
+  return context_call(__func__, [] { fail(CUDA_ERROR_NOT_SUPPORTED); });
+}
+
+CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray*, const CUDA_ARRAY3D_DESCRIPTOR*,
+                                        unsigned) {
+  return context_call(__func__, [] { fail(CUDA_ERROR_NOT_SUPPORTED); });
+}
+
+CUresult CUDAAPI cuTexObjectCreate(CUtexObject*, const CUDA_RESOURCE_DESC*,
+                                   const CUDA_TEXTURE_DESC*, const CUDA_RESOURCE_VIEW_DESC*) {
+  return context_call(__func__, [] { fail(CUDA_ERROR_NOT_SUPPORTED); });
+}
+
+CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject*, const CUDA_RESOURCE_DESC*) {
+  return context_call(__func__, [] { fail(CUDA_ERROR_NOT_SUPPORTED); });
+}
+
+CUresult CUDAAPI cuMemPoolImportPointer(CUdeviceptr*, CUmemoryPool, CUmemPoolPtrExportData*) {
+  return context_call(__func__, [] { fail(CUDA_ERROR_NOT_SUPPORTED); });
 }
