@@ -461,6 +461,38 @@ KJ_HOOK cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option
   });
 }
 
+namespace {
+
+// Where a variable lies, once the submission was told: of a library that is loaded lazily nothing
+// else is known before a graph uses it.
+template <class Handle>
+CUresult get_variable(CUresult (CUDAAPI* HookedEntries::*entry)(CUdeviceptr*, size_t*, Handle,
+                                                                const char*),
+                      CUdeviceptr* address, size_t* bytes, Handle handle, const char* name) {
+  return hooked(entry, [&](const Watched&, Observed& observed, auto real) {
+    CUdeviceptr where = 0;
+    size_t size = 0;
+    const CUresult result = real(&where, &size, handle, name);
+    if (result != CUDA_SUCCESS) return result;
+    observed.modules.told_variable({name, where, size});
+    if (address != nullptr) *address = where;
+    if (bytes != nullptr) *bytes = size;
+    return result;
+  });
+}
+
+}  // namespace
+
+KJ_HOOK cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule module,
+                             const char* name) {
+  return get_variable(&Real::cuModuleGetGlobal_v2, address, bytes, module, name);
+}
+
+KJ_HOOK cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary library,
+                           const char* name) {
+  return get_variable(&Real::cuLibraryGetGlobal, address, bytes, library, name);
+}
+
 // Settings that the driver cannot be asked for afterwards.
 
 KJ_HOOK cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {

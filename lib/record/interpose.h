@@ -50,6 +50,8 @@
   X(cuLibraryLoadData, "cuLibraryLoadData", 12000, false)                           \
   X(cuLibraryLoadFromFile, "cuLibraryLoadFromFile", 12000, false)                   \
   X(cuLibraryUnload, "cuLibraryUnload", 12000, false)                               \
+  X(cuModuleGetGlobal_v2, "cuModuleGetGlobal", 3020, false)                         \
+  X(cuLibraryGetGlobal, "cuLibraryGetGlobal", 12000, false)                         \
   X(cuFuncSetAttribute, "cuFuncSetAttribute", 9000, false)                          \
   X(cuKernelSetAttribute, "cuKernelSetAttribute", 12000, false)                     \
   X(cuFuncSetCacheConfig, "cuFuncSetCacheConfig", 3000, false)                      \

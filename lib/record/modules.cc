@@ -49,6 +49,18 @@ void RecordedModules::set_cache_config(const void* function, int config) {
   settings_[function].cache_config = config;
 }
 
+void RecordedModules::told_variable(ToldVariable variable) {
+  const std::lock_guard lock(mutex_);
+  told_[variable.address] = std::move(variable);
+}
+
+std::vector<ToldVariable> RecordedModules::told_variables() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<ToldVariable> all;
+  for (const auto& [address, variable] : told_) all.push_back(variable);
+  return all;
+}
+
 std::optional<std::size_t> RecordedModules::image_of(const void* handle) const {
   const std::lock_guard lock(mutex_);
   const auto found = handles_.find(handle);

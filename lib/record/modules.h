@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "bundle/bundle.h"
@@ -25,6 +26,12 @@ struct FunctionSettings {
   std::int32_t cache_config = -1;
 };
 
+// A module's variable whose address the submission asked for.
+struct ToldVariable {
+  std::string name;
+  std::uint64_t address = 0, size = 0;
+};
+
 // Every module the process loaded, and what was set for its functions. Any thread.
 class RecordedModules {
  public:
@@ -37,6 +44,9 @@ class RecordedModules {
   // `function`: a CUfunction or CUkernel.
   void set_attribute(const void* function, int attribute, int value);
   void set_cache_config(const void* function, int config);
+
+  void told_variable(ToldVariable variable);
+  std::vector<ToldVariable> told_variables() const;
 
   // nullopt when nobody saw it load, or its image is not known.
   std::optional<std::size_t> image_of(const void* handle) const;
@@ -53,6 +63,7 @@ class RecordedModules {
   std::map<const void*, std::size_t> handles_;
   std::set<const void*> libraries_, loaded_;
   std::map<const void*, FunctionSettings> settings_;
+  std::map<std::uint64_t, ToldVariable> told_;  // by address
 };
 
 }  // namespace kjudge

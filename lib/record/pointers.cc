@@ -55,10 +55,14 @@ PointerRules::PointerRules(const Watched& watched, const std::vector<RecordedSha
          range.managed ? Rule::managed_memory : Rule::host_pointer,
          cat(range.managed ? "managed memory" : "host memory", " of ", range.call)});
   }
-  for (const LoadedVariable& variable : variables) {
+  const auto forbid_variable = [&](const auto& variable) {
     forbidden_.push_back({variable.address, variable.address + variable.size,
                           Rule::module_global_pointer,
                           cat("module variable ", readable_name(variable.name))});
+  };
+  for (const LoadedVariable& variable : variables) forbid_variable(variable);
+  for (const ToldVariable& variable : watched.observed->modules.told_variables()) {
+    forbid_variable(variable);
   }
   std::sort(forbidden_.begin(), forbidden_.end(),
             [](const Forbidden& a, const Forbidden& b) { return a.begin < b.begin; });

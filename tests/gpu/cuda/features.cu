@@ -233,23 +233,6 @@ extern "C" void *managed(long n) {
   cudaMallocManaged(&address, 4 * n);
   return address;
 }
-extern "C" int child_graph(float *y, long n, cudaStream_t stream) {
-  static cudaGraphExec_t exec;
-  if (exec == nullptr) {
-    cudaGraph_t graph;
-    cudaGraphNode_t node;
-    cudaMemsetParams zero{};
-    zero.dst = y;
-    zero.elementSize = 4;
-    zero.width = n;
-    zero.height = 1;
-    cudaGraphCreate(&graph, 0);
-    cudaGraphAddMemsetNode(&node, graph, nullptr, 0, &zero);
-    cudaGraphInstantiate(&exec, graph, 0);
-  }
-  return cudaGraphLaunch(exec, stream);
-}
-
 // Adds a node to the graph that is being captured on `stream`, after all that is there.
 namespace {
 template <class Add>
@@ -294,15 +277,36 @@ extern "C" int conditional_node(cudaStream_t stream) {
     return cudaGraphAddNode(node, graph, before, nullptr, count, &params);
   });
 }
+extern "C" int child_graph(float *y, long n, cudaStream_t stream) {
+  return add_captured(stream, [&](cudaGraphNode_t *node, cudaGraph_t graph,
+                                  const cudaGraphNode_t *before, size_t count) {
+    cudaGraph_t child;
+    cudaGraphNode_t inner;
+    cudaMemsetParams zero{};
+    zero.dst = y;
+    zero.elementSize = 4;
+    zero.width = n;
+    zero.height = 1;
+    cudaGraphCreate(&child, 0);
+    cudaGraphAddMemsetNode(&inner, child, nullptr, 0, &zero);
+    return cudaGraphAddChildGraphNode(node, graph, before, count, child);
+  });
+}
 extern "C" int device_updatable(const float *x, float *y, long n, cudaStream_t stream) {
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeDeviceUpdatableKernelNode;
-  attribute.val.deviceUpdatableKernelNode.deviceUpdatable = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = blocks(n);
-  config.blockDim = kThreads;
-  config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  return cudaLaunchKernelEx(&config, plus, x, y, n, 1.f);
+  return add_captured(stream, [&](cudaGraphNode_t *node, cudaGraph_t graph,
+                                  const cudaGraphNode_t *before, size_t count) {
+    float term = 1;
+    void *arguments[] = {&x, &y, &n, &term};
+    cudaKernelNodeParams params{};
+    params.func = reinterpret_cast<void *>(plus);
+    params.gridDim = blocks(n);
+    params.blockDim = kThreads;
+    params.kernelParams = arguments;
+    cudaError_t result = cudaGraphAddKernelNode(node, graph, before, count, &params);
+    if (result != cudaSuccess) return result;
+    cudaLaunchAttributeValue updatable{};
+    updatable.deviceUpdatableKernelNode.deviceUpdatable = 1;
+    return cudaGraphKernelNodeSetAttribute(*node, cudaLaunchAttributeDeviceUpdatableKernelNode,
+                                           &updatable);
+  });
 }
