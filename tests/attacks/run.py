@@ -32,7 +32,7 @@ class Attacks(_kjudge.Case):
         self.assert_nothing_left()
 
     def test_attacks(self):
-        challenge = self.small_challenge()
+        challenge = self.small_challenge(cache="cold")
         attacks = sorted(n for n in os.listdir(HERE) if n.endswith(".py") and n != "run.py")
         for name in CONTROLS:
             self.judge(name, challenge)

@@ -15,7 +15,7 @@ class Interrupt(_kjudge.Case):
         process = self.start("selftest", submission, "--challenge", challenge, "--pairs", "3000")
         self.wait_for(condition, what)
         process.send_signal(number)
-        out, err = process.communicate(timeout=10)
+        out, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 128 + number, err)
         self.assertEqual(out, "")
         self.assertIn("interrupted", err)
@@ -46,8 +46,8 @@ class Interrupt(_kjudge.Case):
         process = self.start("selftest", right, "--challenge", challenge, "--pairs", "3000")
         self.wait_for(self.running(" worker "), "worker")
         process.kill()
-        process.communicate(timeout=10)
-        self.wait_for(lambda: not self.processes(), "end of all processes", seconds=5)
+        process.communicate(timeout=60)
+        self.wait_for(lambda: not self.processes(), "end of all processes")
         self.assertEqual([n for n in os.listdir("/dev/shm") if "kjudge" in n], [])
 
 
