@@ -42,10 +42,11 @@ void print_selected(const InvalidateOptions& options, const ScoreIndex& index, i
     const Terms& terms = index.terms(*evaluation);
     const std::string verdict(name(evaluation->verdict));
     rows.push_back({std::to_string(submission->number), std::to_string(evaluation->number),
-                    printable(submission->run), cat(terms.challenge, "@", terms.challenge_version),
-                    printable(evaluation->node), evaluation->started, verdict});
-    list.push_back({submission->number, evaluation->number, evaluation->id, submission->run,
-                    evaluation->verdict});
+                    printable(submission->identity.run),
+                    cat(terms.challenge, "@", terms.challenge_version), printable(evaluation->node),
+                    evaluation->started, verdict});
+    list.push_back({submission->number, evaluation->number, evaluation->id,
+                    submission->identity.run, evaluation->verdict});
   }
   if (options.json) {
     std::cout << print_json(invalidated_json(number, list));
@@ -100,7 +101,7 @@ int invalidate_command(const InvalidateOptions& options) {
     record.selection.to = record.made;
   }
   const Json json = record_json(invalidation_table(), record, kInvalidationRecord);
-  const ScoreIndex index(results, say);
+  ScoreIndex index(results, say);
   index.save();
   const auto found = selected(index, record.selection);
   if (found.empty()) throw Error(Fault::usage, "no evaluation is like that; nothing is recorded");

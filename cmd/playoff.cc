@@ -18,7 +18,7 @@ struct PlayOffOptions : DeviceOptions {
 
 // Of what is ranked, where the directory keeps the challenge; else empty.
 std::string kept_folder(const ResultsDirectory& results, const VariantRequest& request) {
-  const ScoreIndex index(results, say);
+  ScoreIndex index(results, say);
   index.save();
   const auto found = make_standings(read_source(results, index, say), request);
   if (!found) return request.challenge;

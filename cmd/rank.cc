@@ -18,7 +18,7 @@ int rank_command(const RankOptions& options) {
   const ResultsDirectory results(options.results);
   std::optional<VariantRequest> request;
   if (!options.variant.empty()) request = parse_request(options.variant);
-  const ScoreIndex index(results, say);
+  ScoreIndex index(results, say);
   index.save();
   const StandingsSource source = read_source(results, index, say);
   const auto standings = make_standings(source, request);

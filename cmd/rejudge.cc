@@ -139,7 +139,7 @@ int rejudge_command(const RejudgeOptions& options) {
                   "a new set needs --reason, and --run, --submission, --node or others that say "
                   "which evaluations");
     }
-    const ScoreIndex index(results, say);
+    ScoreIndex index(results, say);
     index.save();
     const int number = make_rejudgement(results, index, selection, options.reason);
     const RejudgementSet set(results, number);

@@ -13,9 +13,9 @@ const Terms kTerms = {"softmax", 1, "f00", "sm_90", "NVIDIA H200", 1};
 
 constexpr double kNoon = 1738324800;  // 2025-01-31T12:00:00Z
 
-IndexedSubmission received(int number, const std::string& run, const std::string& sha256,
-                           const std::string& minute = "00") {
-  IndexedSubmission submission;
+ScoredSubmission received(int number, const std::string& run, const std::string& sha256,
+                          const std::string& minute = "00") {
+  ScoredSubmission submission;
   submission.number = number;
   submission.challenge = "softmax";
   submission.identity.run = run;
@@ -24,21 +24,21 @@ IndexedSubmission received(int number, const std::string& run, const std::string
   return submission;
 }
 
-IndexedEvaluation evaluated(Verdict verdict) {
-  IndexedEvaluation evaluation;
+ScoredEvaluation evaluated(Verdict verdict, const Terms& terms = kTerms) {
+  ScoredEvaluation evaluation;
   evaluation.number = 1;
-  evaluation.challenge = "softmax";
-  evaluation.challenge_sha256 = "f00";
-  evaluation.arch = "sm_90";
-  evaluation.device_kind = "NVIDIA H200";
-  evaluation.method = 1;
+  evaluation.terms = std::make_shared<const Terms>(terms);
   evaluation.verdict = verdict;
   return evaluation;
 }
 
+FileStamp claimed_at(double seconds) {
+  return {static_cast<std::int64_t>(seconds) * 1'000'000'000, 1};
+}
+
 bool never(int) { return false; }
 
-std::vector<int> order(const std::vector<IndexedSubmission>& submissions) {
+std::vector<int> order(const std::vector<ScoredSubmission>& submissions) {
   std::vector<int> numbers;
   for (const Waiting& waiting : backlog(submissions, kTerms, never).waiting) {
     numbers.push_back(waiting.submission->number);
@@ -49,7 +49,7 @@ std::vector<int> order(const std::vector<IndexedSubmission>& submissions) {
 }  // namespace
 
 TEST_CASE("a run's hundred submissions do not block another's one") {
-  std::vector<IndexedSubmission> submissions;
+  std::vector<ScoredSubmission> submissions;
   for (int i = 1; i <= 100; ++i) submissions.push_back(received(i, "ada", cat("a", i)));
   submissions.push_back(received(101, "ben", "b", "01"));
   double now = kNoon + 3600;
@@ -57,54 +57,50 @@ TEST_CASE("a run's hundred submissions do not block another's one") {
   for (int i = 0; i < 5; ++i) {
     const int number = order(submissions).front();
     judged.push_back(number);
-    IndexedSubmission& one = submissions[static_cast<std::size_t>(number) - 1];
-    one.claimed = now += 60;
+    ScoredSubmission& one = submissions[static_cast<std::size_t>(number) - 1];
+    one.claims = claimed_at(now += 60);
     one.evaluations.push_back(evaluated(Verdict::accepted));
   }
   CHECK(judged == std::vector{1, 101, 2, 3, 4});
 }
 
 TEST_CASE("who came while a run had its turn goes before its next one, who comes later does not") {
-  std::vector<IndexedSubmission> submissions = {received(1, "ada", "1"), received(2, "ada", "2"),
-                                                received(3, "ben", "3", "04"),
-                                                received(4, "cyd", "4", "06")};
-  submissions[0].claimed = kNoon + 5 * 60;
+  std::vector<ScoredSubmission> submissions = {received(1, "ada", "1"), received(2, "ada", "2"),
+                                               received(3, "ben", "3", "04"),
+                                               received(4, "cyd", "4", "06")};
+  submissions[0].claims = claimed_at(kNoon + 5 * 60);
   submissions[0].evaluations.push_back(evaluated(Verdict::accepted));
   CHECK(order(submissions) == std::vector{3, 2, 4});
 }
 
 TEST_CASE("a submission waits for its own challenge only") {
-  std::vector<IndexedSubmission> submissions = {received(1, "ada", "1"), received(2, "ben", "2"),
-                                                received(3, "cyd", "3")};
+  std::vector<ScoredSubmission> submissions = {received(1, "ada", "1"), received(2, "ben", "2"),
+                                               received(3, "cyd", "3")};
   submissions[0].challenge = "matmul";
   submissions[1].challenge = "";  // of version 1 of the layout, with nothing judged
   CHECK(order(submissions) == std::vector{2, 3});
 }
 
 TEST_CASE("it is judged once for each version, kind of GPU, arch and method") {
-  std::vector<IndexedSubmission> submissions = {received(1, "ada", "1")};
+  std::vector<ScoredSubmission> submissions = {received(1, "ada", "1")};
   auto& evaluations = submissions[0].evaluations;
   evaluations.push_back(evaluated(Verdict::wrong_result));
   CHECK(order(submissions).empty());
-  evaluations[0].challenge_version = 2;
-  CHECK(order(submissions) == std::vector{1});
-  evaluations[0] = evaluated(Verdict::wrong_result);
-  evaluations[0].device_kind = "NVIDIA H100";
-  CHECK(order(submissions) == std::vector{1});
-  evaluations[0] = evaluated(Verdict::wrong_result);
-  evaluations[0].arch = "sm_100";
-  CHECK(order(submissions) == std::vector{1});
-  evaluations[0] = evaluated(Verdict::wrong_result);
-  evaluations[0].method = 2;
-  CHECK(order(submissions) == std::vector{1});
+  for (const Terms& others : {Terms{"softmax", 2, "f00", "sm_90", "NVIDIA H200", 1},
+                              Terms{"softmax", 1, "f00", "sm_90", "NVIDIA H100", 1},
+                              Terms{"softmax", 1, "f00", "sm_100", "NVIDIA H200", 1},
+                              Terms{"softmax", 1, "f00", "sm_90", "NVIDIA H200", 2}}) {
+    evaluations[0] = evaluated(Verdict::wrong_result, others);
+    CHECK(order(submissions) == std::vector{1});
+  }
   evaluations.push_back(evaluated(Verdict::accepted));
   CHECK(order(submissions).empty());
 }
 
 TEST_CASE("a challenge that changed without a new version is told") {
-  std::vector<IndexedSubmission> submissions = {received(7, "ada", "1")};
-  submissions[0].evaluations.push_back(evaluated(Verdict::accepted));
-  submissions[0].evaluations[0].challenge_sha256 = "f01";
+  std::vector<ScoredSubmission> submissions = {received(7, "ada", "1")};
+  const Terms changed = {"softmax", 1, "f01", "sm_90", "NVIDIA H200", 1};
+  submissions[0].evaluations.push_back(evaluated(Verdict::accepted, changed));
   const std::string said = json_faults::message_of([&] { order(submissions); });
   CHECK(said ==
         "challenge softmax was changed since submission 7 was judged, and its version is still 1; "
@@ -112,7 +108,7 @@ TEST_CASE("a challenge that changed without a new version is told") {
 }
 
 TEST_CASE("the same files wait for the first one's verdict and have it") {
-  std::vector<IndexedSubmission> submissions = {
+  std::vector<ScoredSubmission> submissions = {
       received(1, "ada", "same"), received(2, "ben", "same"), received(3, "cyd", "other")};
   CHECK(order(submissions) == std::vector{1, 3});
   submissions[0].evaluations.push_back(evaluated(Verdict::wrong_result));
@@ -131,7 +127,7 @@ TEST_CASE("the same files wait for the first one's verdict and have it") {
 }
 
 TEST_CASE("a judge error is left, unless it is asked for") {
-  std::vector<IndexedSubmission> submissions = {received(1, "ada", "1"), received(2, "ben", "2")};
+  std::vector<ScoredSubmission> submissions = {received(1, "ada", "1"), received(2, "ben", "2")};
   submissions[0].evaluations.push_back(evaluated(Verdict::judge_error));
   const Backlog left = backlog(submissions, kTerms, never);
   CHECK(left.waiting.size() == 1);
@@ -144,8 +140,8 @@ TEST_CASE("a judge error is left, unless it is asked for") {
 }
 
 TEST_CASE("what cannot be read is not judged again") {
-  std::vector<IndexedSubmission> submissions = {received(1, "ada", "1")};
-  submissions[0].damaged = true;
+  std::vector<ScoredSubmission> submissions = {received(1, "ada", "1")};
+  submissions[0].unreadable = {1};
   CHECK(order(submissions).empty());
 }
 
@@ -155,8 +151,8 @@ TEST_CASE("devices of a kind") {
 }
 
 TEST_CASE("for every challenge, any device, and what is not kept") {
-  std::vector<IndexedSubmission> submissions = {received(1, "ada", "1"), received(2, "ben", "2"),
-                                                received(3, "cyd", "3")};
+  std::vector<ScoredSubmission> submissions = {received(1, "ada", "1"), received(2, "ben", "2"),
+                                               received(3, "cyd", "3")};
   submissions[0].challenge = kAllChallenges;
   submissions[1].challenge = "matmul";
   CHECK(order(submissions) == std::vector<int>{1, 3});
@@ -177,7 +173,7 @@ TEST_CASE("for every challenge, any device, and what is not kept") {
 }
 
 TEST_CASE("places are counted for each challenge, without what is judged now") {
-  std::vector<IndexedSubmission> submissions = {
+  std::vector<ScoredSubmission> submissions = {
       received(1, "ada", "a", "03"), received(2, "ben", "b", "01"), received(3, "cyd", "c", "02"),
       received(4, "dan", "d", "00"), received(5, "eve", "b", "09"), received(6, "fay", "f", "05")};
   submissions[3].challenge = "other";
@@ -187,8 +183,9 @@ TEST_CASE("places are counted for each challenge, without what is judged now") {
         std::map<int, int>{{2, 0}, {3, 1}, {1, 2}, {4, 0}, {6, 1}});
   CHECK(places_in_queue(submissions, {}, [](int number) { return number == 2; }) ==
         std::map<int, int>{{3, 0}, {1, 1}, {4, 0}, {6, 1}});
-  for (IndexedSubmission& one : submissions) one.evaluations = {evaluated(Verdict::accepted)};
-  submissions[3].evaluations[0].challenge = "other";
+  for (ScoredSubmission& one : submissions) one.evaluations = {evaluated(Verdict::accepted)};
+  const Terms other = {"other", 1, "f00", "sm_90", "NVIDIA H200", 1};
+  submissions[3].evaluations = {evaluated(Verdict::accepted, other)};
   CHECK(places_in_queue(submissions, {}, none) == std::map<int, int>{{6, 0}});  // for the other
   CHECK(places_in_queue({submissions[5]}, {"softmax"}, none).empty());
   CHECK(places_in_queue({submissions[5]}, {"softmax", "new"}, none).size() == 1);

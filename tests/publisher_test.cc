@@ -19,7 +19,7 @@ struct Contest {
   ResultsDirectory results = ResultsDirectory::make(folder.path() / "results");
   const fs::path output = folder.path() / "pages";
   std::vector<std::string> said;
-  std::optional<StoreIndex> index;
+  std::optional<ScoreIndex> index;
 
   Contest() {
     for (const char* run : {"ada", "ben", "cyd", "dan", "eve"}) {
@@ -35,7 +35,8 @@ struct Contest {
   }
 
   std::vector<Waiting> waiting() {
-    return backlog(index->refresh(), {"softmax", 0, "", "", "", 0}, [](int) { return false; })
+    index->refresh();
+    return backlog(index->submissions(), {"softmax", 0, "", "", "", 0}, [](int) { return false; })
         .waiting;
   }
 
@@ -163,7 +164,7 @@ TEST_CASE("pages that cannot be written are told once and stop nothing") {
   CHECK(contest.said[0].find("; judging goes on") != std::string::npos);
 }
 
-TEST_CASE("where there are too many evaluations to read, an evaluation has its own page") {
+TEST_CASE("where there are too many pages to write first, an evaluation has its own page") {
   Contest contest;
   for (const int number : {1, 2, 3}) contest.judge(number);
   Publisher publisher(contest.results, contest.output, {}, contest.line(), 2);

@@ -54,8 +54,12 @@ SubmissionSummary submission(int number, const std::string& run,
     EvaluationSummary& summary = made.evaluations.emplace_back();
     summary.number = static_cast<int>(made.evaluations.size());
     made.stored.evaluations.push_back(summary.number);
+    summary.terms = std::make_shared<const Terms>(terms_of(evaluation));
+    summary.id = evaluation.id;
+    summary.started = evaluation.started;
+    summary.verdict = evaluation.verdict;
     summary.score = score(evaluation);
-    summary.facts = std::move(evaluation);
+    summary.timed = !summary.score.shapes.empty();
   }
   return made;
 }
@@ -67,9 +71,17 @@ Evaluation evaluation(double ratio, const std::string& started, double spread = 
   return made;
 }
 
-EvaluationPage page_of(const SubmissionSummary& of) {
-  return {of, of.evaluations.front(), of.evaluations.front().facts, {}, {}, {}, {}, nullptr};
-}
+// The page of the first evaluation of a submission, whose result is `evaluation`.
+struct PageOf {
+  PageOf(const SubmissionSummary& of, const Evaluation& evaluation)
+      : scored(score(evaluation)), page{of,         of.evaluations.front(),
+                                        evaluation, scored,
+                                        {},         {},
+                                        {},         {},
+                                        nullptr} {}
+  const Score scored;
+  EvaluationPage page;
+};
 
 }  // namespace
 
@@ -294,8 +306,9 @@ TEST_CASE("nothing that a contestant or a file says is markup on any page") {
       RunningEvaluation::Step::replaying, {}, kHostile, kHostile, 1, 3, 0.5, kHostile};
   const auto boards = make_leaderboards(site);
   REQUIRE(boards.size() == 1);
-  const ComparedEvaluation side{{1, 1}, kHostile, first.evaluations[0], {profile}};
-  EvaluationPage page = page_of(first);
+  const ComparedEvaluation side{{1, 1}, kHostile, judged, score(judged), {profile}};
+  PageOf page_of(first, judged);
+  EvaluationPage& page = page_of.page;
   page.same_kernels = {{2, 1}};
   page.previous = EvaluationKey{2, 1};
   page.board = boards[0].address;
@@ -317,7 +330,8 @@ TEST_CASE("the page of an evaluation says what went wrong, and the policy holds"
   refused.verdict = Verdict::refused;
   refused.message = "node 3: a host function";
   refused.log = "Traceback (most recent call last):\n  <module>\n";
-  check_golden(evaluation_page(page_of(submission(7, "ada", {refused}))), "refused.html");
+  check_golden(evaluation_page(PageOf(submission(7, "ada", {refused}), refused).page),
+               "refused.html");
 }
 
 TEST_CASE("the page of an evaluation has the rows and codes that a check found wrong") {
@@ -327,7 +341,7 @@ TEST_CASE("the page of an evaluation has the rows and codes that a check found w
   judged.shapes[0].failure->rows = {100, 3, 7, 0.5, 0.25};
   judged.shapes[0].failure->codes = {4, 17};
   const SubmissionSummary summary = submission(1, "run", {judged});
-  const std::string html = evaluation_page(page_of(summary));
+  const std::string html = evaluation_page(PageOf(summary, judged).page);
   for (const char* text : {"3 of 100 wrong", "0.5, limit 0.25", "4 elements, at most 17 steps"}) {
     CHECK_MESSAGE(html.find(text) != html.npos, html);
   }

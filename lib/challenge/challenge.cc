@@ -512,11 +512,13 @@ void copy_challenge(const Challenge& challenge, const fs::path& to) {
   }
 }
 
+bool runs_on(const Shape& shape, const std::string& arch) {
+  return shape.arch == arch || (shape.arch == "sm_*" && arch.starts_with("sm_"));
+}
+
 Challenge for_arch(const Challenge& challenge, const std::string& arch) {
   Challenge chosen = challenge;
-  std::erase_if(chosen.shapes, [&](const Shape& shape) {
-    return shape.arch != arch && !(shape.arch == "sm_*" && arch.starts_with("sm_"));
-  });
+  std::erase_if(chosen.shapes, [&](const Shape& shape) { return !runs_on(shape, arch); });
   if (std::none_of(chosen.shapes.begin(), chosen.shapes.end(),
                    [](const Shape& shape) { return shape.timed; })) {
     std::set<std::string> arches;

@@ -164,7 +164,9 @@ std::vector<std::string> challenge_files(const std::filesystem::path& folder,
 // Copies those files into the new folder `to`.
 void copy_challenge(const Challenge& challenge, const std::filesystem::path& to);
 
-// The challenge with only the shapes that `arch` ("x86_64", "sm_90") runs. Fault::usage when none.
+// Whether `arch` ("x86_64", "sm_90") runs it.
+bool runs_on(const Shape& shape, const std::string& arch);
+// The challenge with only the shapes that `arch` runs. Fault::usage when none.
 Challenge for_arch(const Challenge& challenge, const std::string& arch);
 
 // Key of one input tensor's values: the first 8 bytes of SHA-256 over all of these. The secret

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <ctime>
 #include <map>
+#include <string_view>
+#include <unordered_map>
 
 #include "error.h"
 
@@ -18,21 +20,22 @@ double seconds_from_utc(const std::string& text) {
 }
 
 // The last evaluation on these terms; null: none.
-const IndexedEvaluation* evaluation_on(const IndexedSubmission& submission, const Terms& terms) {
-  const IndexedEvaluation* found = nullptr;
-  for (const IndexedEvaluation& one : submission.evaluations) {
-    if (one.challenge != terms.challenge ||
-        (terms.challenge_version != 0 && one.challenge_version != terms.challenge_version)) {
+const ScoredEvaluation* evaluation_on(const ScoredSubmission& submission, const Terms& terms) {
+  const ScoredEvaluation* found = nullptr;
+  for (const ScoredEvaluation& one : submission.evaluations) {
+    const Terms& its = *one.terms;
+    if (its.challenge != terms.challenge ||
+        (terms.challenge_version != 0 && its.challenge_version != terms.challenge_version)) {
       continue;
     }
-    if (!terms.challenge_sha256.empty() && one.challenge_sha256 != terms.challenge_sha256) {
+    if (!terms.challenge_sha256.empty() && its.challenge_sha256 != terms.challenge_sha256) {
       throw Error(Fault::usage,
                   cat("challenge ", terms.challenge, " was changed since submission ",
                       submission.number, " was judged, and its version is still ",
                       terms.challenge_version, "; raise the version, and all are judged again"));
     }
-    if (terms.arch.empty() || (one.arch == terms.arch && one.device_kind == terms.device_kind &&
-                               one.method == terms.method)) {
+    if (terms.arch.empty() || (its.arch == terms.arch && its.device_kind == terms.device_kind &&
+                               its.method == terms.method)) {
       found = &one;
     }
   }
@@ -40,29 +43,29 @@ const IndexedEvaluation* evaluation_on(const IndexedSubmission& submission, cons
 }
 
 // Then what was not to be kept is gone, and cannot be judged again.
-bool has_verdict(const IndexedSubmission& submission) {
+bool has_verdict(const ScoredSubmission& submission) {
   return std::any_of(
       submission.evaluations.begin(), submission.evaluations.end(),
-      [](const IndexedEvaluation& one) { return one.verdict != Verdict::judge_error; });
+      [](const ScoredEvaluation& one) { return one.verdict != Verdict::judge_error; });
 }
 
 }  // namespace
 
-Backlog backlog(const std::vector<IndexedSubmission>& submissions, const Terms& terms,
+Backlog backlog(const std::vector<ScoredSubmission>& submissions, const Terms& terms,
                 const std::function<bool(int)>& again) {
-  std::map<std::string, double> turns;   // by run
-  std::map<std::string, Waiting> first;  // by hash of the files
+  std::unordered_map<std::string_view, double> turns;   // by run
+  std::unordered_map<std::string_view, Waiting> first;  // by hash of the files
   Backlog found;
-  for (const IndexedSubmission& submission : submissions) {
+  for (const ScoredSubmission& submission : submissions) {
     const SubmissionIdentity& identity = submission.identity;
     if (!submission.challenge.empty() && submission.challenge != terms.challenge &&
         submission.challenge != kAllChallenges) {
       continue;
     }
     double& turn = turns[identity.run];
-    turn = std::max(turn, submission.claimed);
-    if (submission.damaged) continue;
-    const IndexedEvaluation* evaluation = evaluation_on(submission, terms);
+    turn = std::max(turn, submission.claimed());
+    if (!submission.unreadable.empty()) continue;
+    const ScoredEvaluation* evaluation = evaluation_on(submission, terms);
     if (evaluation == nullptr && !identity.keep && has_verdict(submission)) continue;
     if (evaluation != nullptr && evaluation->verdict != Verdict::judge_error) {
       first.try_emplace(identity.sha256, Waiting{&submission, &submission, evaluation});
@@ -89,10 +92,10 @@ Backlog backlog(const std::vector<IndexedSubmission>& submissions, const Terms& 
   return found;
 }
 
-std::map<int, int> places_in_queue(const std::vector<IndexedSubmission>& submissions,
+std::map<int, int> places_in_queue(const std::vector<ScoredSubmission>& submissions,
                                    std::set<std::string> challenges,
                                    const std::function<bool(int)>& is_judged) {
-  for (const IndexedSubmission& one : submissions) {
+  for (const ScoredSubmission& one : submissions) {
     if (one.challenge != kAllChallenges) challenges.insert(one.challenge);
   }
   std::map<int, int> places;

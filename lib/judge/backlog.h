@@ -7,21 +7,20 @@
 #include <string>
 #include <vector>
 
-#include "store/index.h"
-#include "store/terms.h"
+#include "store/score_index.h"
 
 namespace kjudge {
 
 struct Waiting {
-  const IndexedSubmission* submission;
+  const ScoredSubmission* submission;
   // Judged already, of the same files, whose evaluation answers this one too; null: none.
-  const IndexedSubmission* answered_by = nullptr;
-  const IndexedEvaluation* answer = nullptr;
+  const ScoredSubmission* answered_by = nullptr;
+  const ScoredEvaluation* answer = nullptr;
 };
 
 struct LeftError {
-  const IndexedSubmission* submission;
-  const IndexedEvaluation* evaluation;
+  const ScoredSubmission* submission;
+  const ScoredEvaluation* evaluation;
 };
 
 struct Backlog {
@@ -35,13 +34,13 @@ struct Backlog {
 // waits, until it has a verdict. A judge error is one, unless `again` takes its number. What cannot
 // be read is for a person to look at, not for a second verdict. Refers to `submissions`.
 // Fault::usage when one was judged for other files under the same version of the challenge.
-Backlog backlog(const std::vector<IndexedSubmission>& submissions, const Terms& terms,
+Backlog backlog(const std::vector<ScoredSubmission>& submissions, const Terms& terms,
                 const std::function<bool(int)>& again);
 
 // How many are before each that waits, as the judges of each challenge will take them: by number.
 // `challenges` may have more than submissions name. What `is_judged` says of a number is judged
 // now, and before nobody. One that waits for another with the same files is left out.
-std::map<int, int> places_in_queue(const std::vector<IndexedSubmission>& submissions,
+std::map<int, int> places_in_queue(const std::vector<ScoredSubmission>& submissions,
                                    std::set<std::string> challenges,
                                    const std::function<bool(int)>& is_judged);
 

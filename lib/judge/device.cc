@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "store/index.h"
+#include "store/terms.h"
 
 namespace kjudge {
 namespace {

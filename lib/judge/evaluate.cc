@@ -178,6 +178,16 @@ void judge_error(Evaluation& evaluation, const std::string& message) {
   evaluation.message = message;
 }
 
+// Where there is no room for it there is none for a verdict either, so this is none. Its folder may
+// be gone: then nobody wants it any more.
+void keep(const fs::path& bundle, const fs::path& to) {
+  try {
+    fs::copy_file(bundle, to, fs::copy_options::overwrite_existing);
+  } catch (const fs::filesystem_error& error) {
+    if (fs::exists(to.parent_path())) throw Error(Fault::host, error.what());
+  }
+}
+
 }  // namespace
 
 void require_shape(const Challenge& challenge, const std::string& only_shape) {
@@ -236,6 +246,7 @@ Evaluation evaluate(const Driver& driver, const Challenge& whole, const Evaluate
   const ReportProgress progress = interruptible(report);
 
   const TempDir work("kjudge-evaluation");
+  fs::path captured;  // empty: nothing was
   try {
     const DeviceLock lock = lock_device(device, replay.device, progress);
     CaptureOptions capture_options;
@@ -272,10 +283,7 @@ Evaluation evaluate(const Driver& driver, const Challenge& whole, const Evaluate
     evaluation.message = outcome.message;
     evaluation.peak_bytes = outcome.peak_bytes;
     if (outcome.verdict != Verdict::accepted || options.eager) return evaluation;
-    if (!options.keep_bundle.empty()) {
-      fs::copy_file(capture_options.bundle, options.keep_bundle,
-                    fs::copy_options::overwrite_existing);
-    }
+    captured = capture_options.bundle;
 
     const BundleReader submission(capture_options.bundle);
     replay_into(evaluation, challenge,
@@ -287,6 +295,7 @@ Evaluation evaluate(const Driver& driver, const Challenge& whole, const Evaluate
   } catch (const fs::filesystem_error& error) {
     judge_error(evaluation, error.what());
   }
+  if (!captured.empty() && !options.keep_bundle.empty()) keep(captured, options.keep_bundle);
   return evaluation;
 }
 

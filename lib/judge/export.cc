@@ -352,7 +352,7 @@ class Exporter {
   const ResultsDirectory& results_;
   const ExportOptions& options_;
   const ReportLine& report_;
-  const ScoreIndex index_;
+  ScoreIndex index_;
   const StandingsSource source_;
   LineWriter out_;
   std::map<Terms, std::optional<Challenge>> challenges_;

@@ -20,7 +20,6 @@
 #include "store/check_json.h"
 #include "store/claim.h"
 #include "store/identity.h"
-#include "store/index.h"
 #include "store/judgements.h"
 #include "store/metric_counts.h"
 #include "store/pruning.h"
@@ -39,7 +38,6 @@ std::vector<JsonFormat> json_formats() {
                                      lease_json_format(),
                                      json_format(running_table()),
                                      json_format(pruned_table()),
-                                     index_json_format(),
                                      json_format(bar_table()),
                                      json_format(invalidation_table()),
                                      json_format(play_off_table()),

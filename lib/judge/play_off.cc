@@ -12,7 +12,6 @@
 #include "judge/report.h"
 #include "score/result_json.h"
 #include "store/claim.h"
-#include "store/index.h"
 
 namespace kjudge {
 namespace {
@@ -58,7 +57,7 @@ class PlayOffs {
     const auto report = [&](const std::string& text) {
       if (said_.insert(text).second) line_(text);
     };
-    const ScoreIndex index(results_, report);
+    ScoreIndex index(results_, report);
     index.save();
     auto found = make_standings(read_source(results_, index, report), request_);
     if (found && found->terms.method != kMethod) {

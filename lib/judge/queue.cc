@@ -95,14 +95,20 @@ class Queue {
     if (said_.insert(text).second) reports_.line(text);
   }
 
+  // What was had of it before is not valid any more.
+  const std::vector<ScoredSubmission>& submissions() {
+    index_.refresh();
+    return index_.submissions();
+  }
+
   Backlog look() {
-    return backlog(index_.refresh(), terms_,
+    return backlog(submissions(), terms_,
                    [&](int number) { return options_.retry && !tried_.contains(number); });
   }
 
   // Of a judge that was killed between verdict and removal.
   void remove_left() {
-    for (const IndexedSubmission& one : index_.refresh()) {
+    for (const ScoredSubmission& one : submissions()) {
       if (one.identity.keep || one.evaluations.empty() ||
           one.evaluations.back().verdict == Verdict::judge_error) {
         continue;
@@ -115,7 +121,7 @@ class Queue {
   void take_in_new() {
     if (options_.from.empty()) return;
     std::vector<SubmissionIdentity> present;
-    for (const IndexedSubmission& one : index_.refresh()) {
+    for (const ScoredSubmission& one : submissions()) {
       present.push_back(one.identity);
       present.back().challenge = one.challenge;
     }
@@ -146,7 +152,10 @@ class Queue {
       }
       // Whoever had the claim before may have stored a verdict since; and now nobody can.
       submission = results_.submission(submission.identity.number);
-      if (submission.evaluations.size() != waiting.submission->evaluations.size()) return true;
+      if (submission.evaluations.size() != waiting.submission->evaluations.size()) {
+        index_.forget(submission.identity.number);
+        return true;
+      }
       if (waiting.answer != nullptr) {
         answer(submission, *claim, waiting);
       } else {
@@ -219,9 +228,9 @@ class Queue {
   // The first submission for this challenge, of other files, that launches the same; 0: none.
   int first_with(const std::string& kernels, const SubmissionIdentity& identity) {
     if (kernels.empty()) return 0;
-    for (const IndexedSubmission& other : index_.refresh()) {
+    for (const ScoredSubmission& other : submissions()) {
       if (other.challenge != terms_.challenge || other.identity.sha256 == identity.sha256) continue;
-      for (const IndexedEvaluation& evaluation : other.evaluations) {
+      for (const ScoredEvaluation& evaluation : other.evaluations) {
         if (evaluation.kernels == kernels) return other.number;
       }
     }
@@ -332,7 +341,7 @@ class Queue {
   const QueueOptions& options_;
   ResultsDirectory& results_;
   const QueueReports& reports_;
-  StoreIndex index_;
+  ScoreIndex index_;
   Terms terms_;
   std::vector<int> other_devices_;
   std::set<std::string> said_;

@@ -14,7 +14,6 @@
 #include "score/result_json.h"
 #include "store/blobs.h"
 #include "store/claim.h"
-#include "store/index.h"
 #include "store/numbered_folders.h"
 #include "store/pruning.h"
 
@@ -172,7 +171,7 @@ int make_rejudgement(const ResultsDirectory& results, const ScoreIndex& index,
               " and of ", terms.challenge, " version ", terms.challenge_version,
               ": make a set of each, with --challenge and --challenge-version"));
     }
-    set.evaluations.push_back({submission.number, last->number, last->id, submission.run});
+    set.evaluations.push_back({submission.number, last->number, last->id, submission.identity.run});
   }
   if (set.evaluations.empty()) throw Error(Fault::usage, "no evaluation is like that");
   return add_record(results, kRejudgementRecord,

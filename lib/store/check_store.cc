@@ -14,7 +14,6 @@
 #include "sha256.h"
 #include "store/claim.h"
 #include "store/identity.h"
-#include "store/index.h"
 #include "store/judgements.h"
 #include "store/numbered_folders.h"
 #include "store/pruning.h"
@@ -38,7 +37,7 @@ class Checker {
     const fs::path submissions = results_.path() / "submissions";
     names(results_.path(),
           {"submissions", "blobs", "runs", "tokens", "challenges", "bars", "invalidations",
-           "playoffs", "rejudgements", "store.json", "index.json", "scores.index"},
+           "playoffs", "rejudgements", "store.json", "scores.index"},
           false);
     names(submissions, {}, true);
     for (const int number : numbered(submissions)) {
@@ -54,7 +53,6 @@ class Checker {
     records(kInvalidationRecord, invalidation_table());
     play_offs();
     rejudgements();
-    index();
     scores();
     return std::move(check_);
   }
@@ -369,31 +367,12 @@ class Checker {
   void scores() {
     const auto ignore = [](const std::string&) {};  // found above
     const fs::path path = results_.path() / "scores.index";
-    const ScoreIndex anew(results_, ignore, ScoreIndex::Begin::from_nothing);
+    ScoreIndex anew(results_, ignore, ScoreIndex::Begin::from_nothing);
     const ScoreIndex kept(results_, ignore);
     if (kept.from_file() == ScoreIndex::FromFile::damaged) {
       damage(path, "is not what was written", "nothing; it was written anew");
     } else if (kept.from_file() == ScoreIndex::FromFile::used && !kept.agrees_with(anew)) {
       damage(path, "did not say what the files say", "nothing; it was written anew");
-    }
-    anew.save();
-  }
-
-  void index() {
-    const auto ignore = [](const std::string&) {};  // found above
-    const fs::path path = results_.path() / "index.json";
-    StoreIndex anew(results_, ignore, StoreIndex::Begin::from_nothing);
-    const auto& truth = anew.refresh();
-    if (fs::exists(path)) {
-      try {
-        read_index(results_.path());
-        StoreIndex kept(results_, ignore);
-        if (kept.refresh() != truth) {
-          damage(path, "did not say what the files say", "nothing; it was written anew");
-        }
-      } catch (const Error& error) {
-        damage(path, reason(error, path), "nothing; it was written anew");
-      }
     }
     anew.save();
   }

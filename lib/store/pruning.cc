@@ -45,20 +45,20 @@ std::string days_before(const std::string& now, int days) {
   return text;
 }
 
-using SubmissionTerms = std::pair<int, std::uint32_t>;
+using SubmissionTerms = std::pair<int, const Terms*>;
 
 // Whose recordings play-offs and new methods need first. All evaluations of the submission on the
 // same terms, for any of them may turn out invalid.
 std::set<SubmissionTerms> best_of_runs(const ScoreIndex& index,
                                        const Records<Invalidation>& invalidations) {
-  std::map<std::uint32_t, std::vector<Candidate>> by_terms;
+  std::map<const Terms*, std::vector<Candidate>> by_terms;
   for (const ScoredSubmission& submission : index.submissions()) {
     for (const ScoredEvaluation& one : submission.evaluations) {
       const bool invalid =
           !invalidations.empty() &&
           !invalid_reasons(invalidations, selectable(index, submission, one)).empty();
-      by_terms[one.terms].push_back({submission.number, one.number, submission.run, one.id,
-                                     one.ranked, invalid, one.speedup});
+      by_terms[one.terms.get()].push_back({submission.number, one.number, submission.identity.run,
+                                           one.id, one.ranked, invalid, one.speedup});
     }
   }
   std::set<SubmissionTerms> best;
@@ -125,7 +125,7 @@ PrunedCounts prune_bundles(const ResultsDirectory& results, const KeepBundles& k
   if (keep.rule == KeepBundles::Rule::all) return counts;
   const bool by_age = keep.rule == KeepBundles::Rule::days;
   const std::string since = by_age ? days_before(now, keep.days) : "";
-  const ScoreIndex index(results, report);
+  ScoreIndex index(results, report);
   index.save();
   const auto best = best_of_runs(
       index, standing(read_records(results, kInvalidationRecord, invalidation_table(), report)));
@@ -133,7 +133,7 @@ PrunedCounts prune_bundles(const ResultsDirectory& results, const KeepBundles& k
   for (const ScoredSubmission& submission : index.submissions()) {
     const fs::path folder = results.path() / "submissions" / std::to_string(submission.number);
     for (const ScoredEvaluation& one : submission.evaluations) {
-      if (best.contains({submission.number, one.terms}) ||
+      if (best.contains({submission.number, one.terms.get()}) ||
           rejudged.contains({submission.number, one.number}) || (by_age && one.started >= since)) {
         continue;
       }

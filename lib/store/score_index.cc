@@ -22,6 +22,7 @@
 #include "error.h"
 #include "file.h"
 #include "score/result_json.h"
+#include "store/claim.h"
 #include "store/numbered_folders.h"
 
 namespace kjudge {
@@ -29,15 +30,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic = "kjudge-scores/2\n";
+constexpr std::string_view kMagic = "kjudge-scores/3\n";
 constexpr std::size_t kMostIndexBytes = std::size_t{1} << 31;
-// Of terms that only one thread knows yet.
-constexpr std::uint32_t kLocal = std::uint32_t{1} << 31;
+constexpr std::size_t kBodyAt = kMagic.size() + sizeof(int) + sizeof(std::uint64_t);
+using TermsPointer = std::shared_ptr<const Terms>;
 
 fs::path index_file(const fs::path& results) { return results / "scores.index"; }
 
 class Writer {
  public:
+  Writer(const std::vector<TermsPointer>& terms, std::size_t usual_bytes) {
+    for (const TermsPointer& one : terms) numbers_.emplace(one.get(), numbers_.size());
+    bytes_.reserve(usual_bytes);
+    bytes_ += kMagic;
+    number(kScoreRule);
+    number(std::uint64_t{0});  // the hash
+  }
   template <class T>
   void number(const T& value) {
     static_assert(std::is_arithmetic_v<T>);
@@ -52,15 +60,24 @@ class Writer {
     number(static_cast<std::uint32_t>(items.size()));
     for (const T& item : items) body(item);
   }
-  const std::string& bytes() const { return bytes_; }
+  void terms(const TermsPointer& terms) {
+    number(static_cast<std::uint32_t>(numbers_.at(terms.get())));
+  }
+  const std::string& finish() {
+    const std::uint64_t hash = XXH3_64bits(bytes_.data() + kBodyAt, bytes_.size() - kBodyAt);
+    std::memcpy(bytes_.data() + kBodyAt - sizeof hash, &hash, sizeof hash);
+    return bytes_;
+  }
 
  private:
+  std::map<const Terms*, std::size_t> numbers_;
   std::string bytes_;
 };
 
 class Reader {
  public:
-  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+  Reader(std::string_view bytes, const std::vector<TermsPointer>& terms)
+      : rest_(bytes), terms_(terms) {}
   std::string_view take(std::size_t size) {
     if (size > rest_.size()) throw Error(Fault::malformed, "scores.index: is cut off");
     const std::string_view taken = rest_.substr(0, size);
@@ -85,9 +102,16 @@ class Reader {
     items.resize(size);
     for (T& item : items) body(item);
   }
+  void terms(TermsPointer& terms) {
+    std::uint32_t at = 0;
+    number(at);
+    if (at >= terms_.size()) throw Error(Fault::malformed, "scores.index: names no terms");
+    terms = terms_[at];
+  }
 
  private:
   std::string_view rest_;
+  const std::vector<TermsPointer>& terms_;
 };
 
 // The fields in their order, for a Writer or a Reader.
@@ -122,12 +146,16 @@ template <class File, class E>
 void put_evaluation(File& file, E& evaluation) {
   file.number(evaluation.number);
   put_stamp(file, evaluation.stamp);
-  file.number(evaluation.terms);
-  for (auto* text : {&evaluation.id, &evaluation.started, &evaluation.node}) file.text(*text);
+  file.terms(evaluation.terms);
+  for (auto* text : {&evaluation.id, &evaluation.started, &evaluation.node, &evaluation.message,
+                     &evaluation.kernels, &evaluation.why_not}) {
+    file.text(*text);
+  }
   auto verdict = static_cast<std::uint8_t>(evaluation.verdict);
   file.number(verdict);
   if constexpr (!std::is_const_v<E>) evaluation.verdict = static_cast<Verdict>(verdict);
   file.number(evaluation.ranked);
+  file.number(evaluation.timed);
   for (auto* value : {&evaluation.speedup, &evaluation.interval.low, &evaluation.interval.high}) {
     file.number(*value);
   }
@@ -139,75 +167,85 @@ void put_submission(File& file, S& submission) {
   file.number(submission.number);
   put_stamp(file, submission.stamp);
   put_stamp(file, submission.folder);
-  for (auto* text : {&submission.run, &submission.received, &submission.notes.label,
-                     &submission.notes.license}) {
+  put_stamp(file, submission.claims);
+  file.number(submission.may_be_judged);
+  auto& identity = submission.identity;
+  for (auto* text : {&identity.id, &identity.challenge, &identity.run, &identity.name,
+                     &identity.sha256, &identity.received, &identity.owner, &identity.contact,
+                     &submission.notes.label, &submission.notes.license}) {
     file.text(*text);
   }
-  file.number(submission.kept);
+  file.number(identity.keep);
+  file.list(submission.unreadable, [&](auto& number) { file.number(number); });
   file.list(submission.evaluations, [&](auto& one) { put_evaluation(file, one); });
 }
 
-// What one thread finds of a range of submissions.
+// What one thread does with a range of submissions.
 class Part {
  public:
-  Part(const ResultsDirectory& results, int folder, std::vector<ScoredSubmission>& known)
-      : results_(results), folder_(folder), known_(known) {}
+  Part(const ResultsDirectory& results, int folder, const std::vector<TermsPointer>& known_terms)
+      : results_(results), folder_(folder) {
+    for (const TermsPointer& one : known_terms) interned_.emplace(*one, one);
+  }
 
-  void read(const int* from, const int* to) {
-    for (; from != to; ++from) {
-      try {
-        submission(*from);
-      } catch (const std::exception& error) {
-        told.emplace_back(error.what());
-        changed = true;
-      }
+  // `submission` is what was known of it, or nothing; what cannot be read is left with number 0.
+  void read(int number, ScoredSubmission& submission) {
+    try {
+      read_submission(number, submission);
+    } catch (const std::exception& error) {
+      submission = {};
+      told.emplace_back(error.what());
+      changed = true;
     }
   }
 
-  std::vector<ScoredSubmission> submissions;
-  std::vector<Terms> terms;  // at kLocal and on
+  std::vector<TermsPointer> terms;  // that were not known before
   std::vector<std::string> told;
-  bool changed = false;
+  bool changed = false;  // scores.index would
+  bool news = false;     // somebody would see it
 
  private:
-  void submission(int number) {
+  void read_submission(int number, ScoredSubmission& submission) {
     const std::string name = std::to_string(number);
     const auto stamp = stamp_at(folder_, (name + "/submission.json").c_str());
-    const auto same = std::lower_bound(
-        known_.begin(), known_.end(), number,
-        [](const ScoredSubmission& one, int wanted) { return one.number < wanted; });
-    const bool is_known = same != known_.end() && same->number == number;
-    ScoredSubmission found;
-    if (is_known) found = std::move(*same);
-    if (!is_known || !stamp || found.stamp != *stamp) {
-      changed = true;
-      found.number = number;
+    if (submission.number == 0 || !stamp || submission.stamp != *stamp) {
+      changed = news = true;
+      submission = {};
       const StoredSubmission stored = results_.submission(number);
-      found.stamp = stamp.value_or(FileStamp{});
-      found.run = stored.identity.run;
-      found.received = stored.identity.received;
-      found.notes = read_submission_notes(stored.folder / "files");
-      found.kept = stored.identity.keep;
+      submission.number = number;
+      submission.stamp = stamp.value_or(FileStamp{});
+      submission.identity = stored.identity;
+      if (stored.identity.keep) submission.notes = read_submission_notes(stored.folder / "files");
     }
-    evaluations(found, name + "/evaluations");
-    submissions.push_back(std::move(found));
+    claims(submission, name + "/claims");
+    evaluations(submission, name + "/evaluations");
+  }
+
+  void claims(ScoredSubmission& submission, const std::string& name) {
+    const auto stamp = stamp_at(folder_, name.c_str()).value_or(FileStamp{});
+    if (stamp == submission.claims && !submission.may_be_judged) return;
+    const bool may_be =
+        !is_settled(stamp) ||
+        open_claim(results_.path() / "submissions" / std::to_string(submission.number)).has_value();
+    if (stamp == submission.claims && may_be == submission.may_be_judged) return;
+    changed = news = true;
+    submission.claims = stamp;
+    submission.may_be_judged = may_be;
   }
 
   void evaluations(ScoredSubmission& submission, const std::string& name) {
     const auto stamp = stamp_at(folder_, name.c_str()).value_or(FileStamp{});
     auto known = std::exchange(submission.evaluations, {});
+    const auto unreadable = std::exchange(submission.unreadable, {});
     std::vector<int> numbers;
     if (stamp != FileStamp{} && stamp == submission.folder) {
       for (const ScoredEvaluation& one : known) numbers.push_back(one.number);
     } else {
       numbers = numbered(results_.path() / "submissions" / name);
       changed = changed || submission.folder != stamp;
-      submission.folder = stamp;
-      // Another folder may come in the same tick of the file system's clock.
-      if (stamp.modified_ns > (std::time(nullptr) - kSettled) * 1'000'000'000) {
-        submission.folder = {};
-      }
+      submission.folder = is_settled(stamp) ? stamp : FileStamp{};
     }
+    submission.evaluations.reserve(numbers.size());
     for (const int number : numbers) {
       const std::string file = cat(name, "/", number, "/result.json");
       const auto of_file = stamp_at(folder_, file.c_str()).value_or(FileStamp{});
@@ -218,32 +256,42 @@ class Part {
         submission.evaluations.push_back(std::move(*same));
         continue;
       }
-      changed = true;
       try {
-        submission.evaluations.push_back(
-            evaluation(results_.path() / "submissions" / file, number, of_file));
-        if (!submission.kept) submission.evaluations.back().ranked = false;
+        submission.evaluations.push_back(evaluation(submission, number, of_file));
+        changed = news = true;
       } catch (const Error& error) {
         told.emplace_back(error.what());
+        submission.unreadable.push_back(number);
         submission.folder = {};  // said each time, until it is mended
       }
     }
-    changed = changed || known.size() != submission.evaluations.size();
+    if (known.size() != submission.evaluations.size() || unreadable != submission.unreadable) {
+      changed = news = true;
+    }
   }
 
-  ScoredEvaluation evaluation(const fs::path& path, int number, const FileStamp& stamp) {
+  ScoredEvaluation evaluation(const ScoredSubmission& submission, int number,
+                              const FileStamp& stamp) {
+    const fs::path folder = results_.path() / "submissions" / std::to_string(submission.number) /
+                            "evaluations" / std::to_string(number);
+    const fs::path path = folder / "result.json";
     Evaluation facts = result_from_json(read_file(path), path);
     Score scored = score(facts);
     ScoredEvaluation found;
     found.number = number;
     found.stamp = stamp;
-    found.terms = intern({facts.challenge, facts.challenge_version, facts.challenge_sha256,
-                          facts.arch, device_kind(facts.arch, facts.device), facts.method});
+    found.terms = intern(terms_of(facts));
     found.id = std::move(facts.id);
     found.started = std::move(facts.started);
     found.node = std::move(facts.node);
     found.verdict = facts.verdict;
+    if (facts.verdict == Verdict::judge_error) found.message = std::move(facts.message);
+    const fs::path kernels = folder / "kernels.sha256";
+    if (fs::exists(kernels)) found.kernels = read_file(kernels, 65).substr(0, 64);
+    set_unverified(submission.identity, scored);
+    found.timed = !scored.shapes.empty();
     found.ranked = scored.ranked;
+    found.why_not = std::move(scored.why_not);
     if (!scored.ranked) return found;
     found.speedup = scored.speedup;
     found.interval = scored.interval;
@@ -251,26 +299,64 @@ class Part {
     return found;
   }
 
-  std::uint32_t intern(Terms wanted) {
-    const auto [at, is_new] = numbers_.try_emplace(wanted, terms.size());
-    if (is_new) terms.push_back(std::move(wanted));
-    return kLocal + static_cast<std::uint32_t>(at->second);
+  TermsPointer intern(Terms wanted) {
+    const auto at = interned_.find(wanted);
+    if (at != interned_.end()) return at->second;
+    terms.push_back(std::make_shared<const Terms>(wanted));
+    interned_.emplace(std::move(wanted), terms.back());
+    return terms.back();
   }
 
-  static constexpr std::int64_t kSettled = 3;  // seconds
+  // Else another may come in the same tick of the file system's clock.
+  static bool is_settled(const FileStamp& stamp) {
+    constexpr std::int64_t kSeconds = 3;
+    return stamp.modified_ns <= (std::time(nullptr) - kSeconds) * 1'000'000'000;
+  }
+
   const ResultsDirectory& results_;
   const int folder_;
-  std::vector<ScoredSubmission>& known_;
-  std::map<Terms, std::size_t> numbers_;
+  std::map<Terms, TermsPointer> interned_;
 };
+
+// What is known of each of `numbers`, at its place; mostly only the last ones are new.
+void place(std::vector<ScoredSubmission>& known, const std::vector<int>& numbers) {
+  const auto is_at = [](const ScoredSubmission& one, int number) { return one.number == number; };
+  if (known.size() <= numbers.size() &&
+      std::equal(known.begin(), known.end(), numbers.begin(), is_at)) {
+    if (known.capacity() < numbers.size()) known.reserve(numbers.size() + numbers.size() / 16);
+    known.resize(numbers.size());
+    return;
+  }
+  std::vector<ScoredSubmission> placed(numbers.size());
+  auto from = known.begin();
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    while (from != known.end() && from->number < numbers[i]) ++from;
+    if (from != known.end() && from->number == numbers[i]) placed[i] = std::move(*from);
+  }
+  known = std::move(placed);
+}
+
+// As version 1 of the layout had it, which held one challenge, named by its results only.
+void name_challenges(std::vector<ScoredSubmission>& submissions) {
+  std::string unnamed;
+  for (const ScoredSubmission& one : submissions) {
+    if (!one.identity.challenge.empty() || one.evaluations.empty()) continue;
+    unnamed = one.evaluations.front().terms->challenge;
+    break;
+  }
+  for (ScoredSubmission& one : submissions) {
+    const std::string& named = one.identity.challenge;
+    one.challenge = named.empty() ? unnamed : named;
+  }
+}
 
 }  // namespace
 
-ScoreIndex::ScoreIndex(const ResultsDirectory& results, const ResultsDirectory::Report& report,
+ScoreIndex::ScoreIndex(const ResultsDirectory& results, ResultsDirectory::Report report,
                        Begin begin)
-    : results_(results.path()) {
+    : results_(results.path()), report_(std::move(report)) {
   if (begin == Begin::from_file) from_file_ = load();
-  refresh(report);
+  refresh();
 }
 
 ScoreIndex::FromFile ScoreIndex::load() {
@@ -278,16 +364,21 @@ ScoreIndex::FromFile ScoreIndex::load() {
   try {
     const std::string bytes = read_file(index_file(results_), kMostIndexBytes);
     if (!bytes.starts_with(kMagic)) return FromFile::outdated;
-    Reader file(std::string_view(bytes).substr(kMagic.size()));
+    Reader file(std::string_view(bytes).substr(kMagic.size()), terms_);
     int rule = 0;
     std::uint64_t hash = 0;
     file.number(rule);
     file.number(hash);
-    const auto body = std::string_view(bytes).substr(kMagic.size() + sizeof rule + sizeof hash);
+    const auto body = std::string_view(bytes).substr(kBodyAt);
     if (hash != XXH3_64bits(body.data(), body.size())) return FromFile::damaged;
     if (rule != kScoreRule) return FromFile::outdated;
-    file.list(terms_, [&](Terms& terms) { put_terms(file, terms); });
-    file.list(submissions_, [&](ScoredSubmission& one) { put_submission(file, one); });
+    std::vector<Terms> terms;
+    file.list(terms, [&](Terms& one) { put_terms(file, one); });
+    for (Terms& one : terms) terms_.push_back(std::make_shared<const Terms>(std::move(one)));
+    file.list(submissions_, [&](ScoredSubmission& one) {
+      put_submission(file, one);
+      one.identity.number = one.number;
+    });
   } catch (const Error&) {  // it is made anew
     submissions_.clear();
     terms_.clear();
@@ -308,76 +399,92 @@ bool ScoreIndex::agrees_with(const ScoreIndex& other) const {
            same_interval(a.interval, b.interval);
   };
   const auto same_evaluation = [&](const ScoredEvaluation& a, const ScoredEvaluation& b) {
-    return std::tie(a.number, a.stamp, a.id, a.started, a.node, a.verdict, a.ranked, a.speedup) ==
-               std::tie(b.number, b.stamp, b.id, b.started, b.node, b.verdict, b.ranked,
-                        b.speedup) &&
-           terms(a) == other.terms(b) && same_interval(a.interval, b.interval) &&
+    const auto fields = [](const ScoredEvaluation& of) {
+      return std::tie(of.number, of.stamp, *of.terms, of.id, of.started, of.node, of.verdict,
+                      of.message, of.kernels, of.ranked, of.why_not, of.timed, of.speedup);
+    };
+    return fields(a) == fields(b) && same_interval(a.interval, b.interval) &&
            std::equal(a.shapes.begin(), a.shapes.end(), b.shapes.begin(), b.shapes.end(),
                       same_shape);
   };
   return std::equal(
       submissions_.begin(), submissions_.end(), other.submissions_.begin(),
       other.submissions_.end(), [&](const ScoredSubmission& a, const ScoredSubmission& b) {
-        return std::tie(a.number, a.stamp, a.run, a.received, a.notes) ==
-                   std::tie(b.number, b.stamp, b.run, b.received, b.notes) &&
+        return std::tie(a.number, a.stamp, a.identity, a.notes, a.unreadable) ==
+                   std::tie(b.number, b.stamp, b.identity, b.notes, b.unreadable) &&
                std::equal(a.evaluations.begin(), a.evaluations.end(), b.evaluations.begin(),
                           b.evaluations.end(), same_evaluation);
       });
 }
 
-void ScoreIndex::save() const {
+void ScoreIndex::save() {
   if (!changed_) return;
-  Writer body;
-  body.list(terms_, [&](const Terms& terms) { put_terms(body, terms); });
-  body.list(submissions_, [&](const ScoredSubmission& one) { put_submission(body, one); });
-  Writer head;
-  head.number(kScoreRule);
-  head.number(static_cast<std::uint64_t>(XXH3_64bits(body.bytes().data(), body.bytes().size())));
+  constexpr std::size_t kUsualBytes = 700;  // of a submission
+  Writer file(terms_, submissions_.size() * kUsualBytes);
+  file.list(terms_, [&](const TermsPointer& terms) { put_terms(file, *terms); });
+  file.list(submissions_, [&](const ScoredSubmission& one) { put_submission(file, one); });
   try {
-    write_file_atomically(index_file(results_), cat(kMagic, head.bytes(), body.bytes()));
+    write_file_atomically(index_file(results_), file.finish());
+    changed_ = false;
   } catch (const Error&) {  // as the header says
   }
 }
 
-void ScoreIndex::refresh(const ResultsDirectory::Report& report) {
-  std::vector<ScoredSubmission> known = std::move(submissions_);
-  submissions_.clear();
+bool ScoreIndex::refresh() {
   const fs::path path = results_ / "submissions";
   const std::vector<int> numbers = numbered(path);
   const Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder.valid()) throw_errno(path.string());
   const ResultsDirectory results(results_);
+  const std::size_t before = submissions_.size();
+  place(submissions_, numbers);
   const std::size_t threads = std::clamp<std::size_t>(
       std::min<std::size_t>(std::thread::hardware_concurrency(), numbers.size() / 64), 1, 16);
-  std::vector<Part> parts(threads, Part(results, folder.get(), known));
+  const auto begin_of = [&](std::size_t part) { return numbers.size() * part / threads; };
+  std::vector<Part> parts(threads, Part(results, folder.get(), terms_));
   {
     std::vector<std::jthread> running;
-    for (std::size_t i = 0; i < threads; ++i) {
-      const int* first = numbers.data();
-      running.emplace_back([&, i, first] {
-        parts[i].read(first + numbers.size() * i / threads,
-                      first + numbers.size() * (i + 1) / threads);
+    for (std::size_t part = 0; part < threads; ++part) {
+      running.emplace_back([&, part] {
+        for (std::size_t i = begin_of(part); i < begin_of(part + 1); ++i) {
+          parts[part].read(numbers[i], submissions_[i]);
+        }
       });
     }
   }
-  std::map<Terms, std::uint32_t> all;
-  for (const Terms& terms : terms_) all.try_emplace(terms, static_cast<std::uint32_t>(all.size()));
-  submissions_.reserve(numbers.size());
-  for (Part& part : parts) {
-    for (const std::string& line : part.told) report(line);
+  bool news = false;
+  std::map<Terms, TermsPointer> added;
+  for (std::size_t i = 0; i < threads; ++i) {
+    const Part& part = parts[i];
+    for (const std::string& line : part.told) {
+      if (told_.insert(line).second) report_(line);
+    }
     changed_ = changed_ || part.changed;
-    for (ScoredSubmission& submission : part.submissions) {
-      for (ScoredEvaluation& evaluation : submission.evaluations) {
-        if (evaluation.terms < kLocal) continue;
-        const Terms& terms = part.terms[evaluation.terms - kLocal];
-        const auto [at, is_new] = all.try_emplace(terms, static_cast<std::uint32_t>(terms_.size()));
-        if (is_new) terms_.push_back(terms);
-        evaluation.terms = at->second;
+    news = news || part.news;
+    std::map<const Terms*, TermsPointer> common;
+    for (const TermsPointer& one : part.terms) {
+      const auto [at, is_new] = added.try_emplace(*one, one);
+      if (is_new) terms_.push_back(one);
+      common.emplace(one.get(), at->second);
+    }
+    for (std::size_t at = begin_of(i); !common.empty() && at < begin_of(i + 1); ++at) {
+      for (ScoredEvaluation& evaluation : submissions_[at].evaluations) {
+        const auto one = common.find(evaluation.terms.get());
+        if (one != common.end()) evaluation.terms = one->second;
       }
-      submissions_.push_back(std::move(submission));
     }
   }
-  changed_ = changed_ || submissions_.size() != known.size();
+  std::erase_if(submissions_, [](const ScoredSubmission& one) { return one.number == 0; });
+  if (submissions_.size() != before) changed_ = news = true;
+  name_challenges(submissions_);
+  return news;
+}
+
+void ScoreIndex::forget(int submission) {
+  const auto at =
+      std::lower_bound(submissions_.begin(), submissions_.end(), submission,
+                       [](const ScoredSubmission& one, int wanted) { return one.number < wanted; });
+  if (at != submissions_.end() && at->number == submission) at->folder = {};
 }
 
 const ScoredSubmission* ScoreIndex::find(int number) const {
@@ -390,11 +497,17 @@ const ScoredSubmission* ScoreIndex::find(int number) const {
 Score ScoreIndex::score_of(const ScoredEvaluation& evaluation) const {
   Score score;
   score.ranked = evaluation.ranked;
-  if (!evaluation.ranked) score.why_not = cat("the verdict is ", name(evaluation.verdict));
+  score.why_not = evaluation.why_not;
   score.speedup = evaluation.speedup;
   score.interval = evaluation.interval;
   score.shapes = evaluation.shapes;
   return score;
+}
+
+void set_unverified(const SubmissionIdentity& submission, Score& score) {
+  if (submission.keep || !score.ranked) return;
+  score.ranked = false;
+  score.why_not = "unverified: its files were not to be kept";
 }
 
 }  // namespace kjudge

@@ -3,25 +3,31 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "score/score.h"
-#include "store/index.h"
+#include "store/file_stamp.h"
 #include "store/results.h"
 #include "store/submission_notes.h"
 #include "store/terms.h"
 
 namespace kjudge {
 
-// What the standings must know of an evaluation.
+// What queue, standings and pages must know of an evaluation.
 struct ScoredEvaluation {
   int number = 0;
-  FileStamp stamp;          // of result.json
-  std::uint32_t terms = 0;  // which of the index's
+  FileStamp stamp;                     // of result.json
+  std::shared_ptr<const Terms> terms;  // one for all that have the same in an index
   std::string id, started, node;
   Verdict verdict = Verdict::judge_error;
+  std::string message;  // of a judge error, else empty
+  std::string kernels;  // hash of what its recording launches; empty: not known
   bool ranked = false;
+  std::string why_not;  // where it is not
+  bool timed = false;   // a shape has times
   double speedup = 0;
   Interval interval;
   std::vector<ShapeScore> shapes;  // where it is ranked
@@ -29,28 +35,41 @@ struct ScoredEvaluation {
 
 struct ScoredSubmission {
   int number = 0;
-  FileStamp stamp;   // of submission.json
-  FileStamp folder;  // of evaluations/; zeros: to be looked at again
-  std::string run, received;
-  SubmissionNotes notes;
-  bool kept = true;                           // else its evaluations are not ranked
+  FileStamp stamp;             // of submission.json
+  FileStamp folder;            // of evaluations/; zeros: to be looked at again
+  FileStamp claims;            // of claims/
+  bool may_be_judged = false;  // its last claim may be open
+  SubmissionIdentity identity;
+  std::string challenge;  // that it is for, also where its identity does not say; empty: not known
+  SubmissionNotes notes;  // where its files are kept
   std::vector<ScoredEvaluation> evaluations;  // ascending; those that can be read
+  std::vector<int> unreadable;                // the others
+  // When it was claimed last, seconds since 1970; 0: never.
+  double claimed() const { return 1e-9 * static_cast<double>(claims.modified_ns); }
 };
 
-// The scores of a results directory: each evaluation read and scored once. scores.index keeps them
-// for the next process. Like index.json it is never the truth: what it has of a file is held to the
-// stamp of the file, and without it, or with one that is damaged or that another rule of scoring
-// made, all is read anew. A hundred thousand evaluations are looked through in less than a second.
+// All of a results directory, each evaluation read and scored once: what has not changed since is
+// not read again. scores.index keeps it for the next process. It is never the truth: what it has of
+// a file is held to the stamp of the file, and without it, or with one that is damaged or that
+// another rule of scoring made, all is read anew. A hundred thousand evaluations are looked through
+// in less than a second.
 class ScoreIndex {
  public:
   enum class Begin { from_file, from_nothing };
-  // Reads what is new. Reports each bad file. As many threads as there are processors.
-  ScoreIndex(const ResultsDirectory& results, const ResultsDirectory::Report& report,
+  // Reads what is new. Reports each bad file once.
+  ScoreIndex(const ResultsDirectory& results, ResultsDirectory::Report report,
              Begin begin = Begin::from_file);
 
+  // Reads what is new since, with as many threads as there are processors. Whether that is
+  // something.
+  bool refresh();
+  // Looks at the evaluations of this submission again, though nothing says that there are others:
+  // for who knows better than a clock.
+  void forget(int submission);
+
   const std::vector<ScoredSubmission>& submissions() const { return submissions_; }
-  const Terms& terms(const ScoredEvaluation& evaluation) const { return terms_[evaluation.terms]; }
-  const std::vector<Terms>& all_terms() const { return terms_; }
+  const Terms& terms(const ScoredEvaluation& evaluation) const { return *evaluation.terms; }
+  const std::vector<std::shared_ptr<const Terms>>& all_terms() const { return terms_; }
   // nullptr: there is none, or it cannot be read.
   const ScoredSubmission* find(int number) const;
   // The score of a ranked evaluation; of one that is not it says so.
@@ -64,17 +83,21 @@ class ScoreIndex {
 
   // Writes scores.index, where it would change. Where it cannot be written it is not: the next
   // process reads the files.
-  void save() const;
+  void save();
 
  private:
   FromFile load();
-  void refresh(const ResultsDirectory::Report& report);
 
   std::filesystem::path results_;
+  ResultsDirectory::Report report_;
+  std::set<std::string> told_;
   std::vector<ScoredSubmission> submissions_;
-  std::vector<Terms> terms_;
+  std::vector<std::shared_ptr<const Terms>> terms_;
   FromFile from_file_ = FromFile::absent;
-  bool changed_ = true;
+  bool changed_ = true;  // since it was saved
 };
+
+// The score of an evaluation of a submission that was not to be kept is not ranked.
+void set_unverified(const SubmissionIdentity& submission, Score& score);
 
 }  // namespace kjudge

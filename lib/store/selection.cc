@@ -31,8 +31,10 @@ const FieldTable<Selection>& selection_table() {
 Selectable selectable(const ScoreIndex& index, const ScoredSubmission& submission,
                       const ScoredEvaluation& evaluation) {
   const Terms& terms = index.terms(evaluation);
-  return {submission.number,       submission.run,   evaluation.id,   terms.challenge,
-          terms.challenge_version, terms.method,     evaluation.node, terms.arch,
+  return {submission.number,       submission.identity.run,
+          evaluation.id,           terms.challenge,
+          terms.challenge_version, terms.method,
+          evaluation.node,         terms.arch,
           evaluation.started,      terms.device_kind};
 }
 

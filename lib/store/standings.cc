@@ -17,36 +17,34 @@ std::string joined(const std::set<std::string>& words) {
   return text;
 }
 
-// The newest evaluation of each of the index's terms; empty where it has none any more.
-std::vector<std::string> newest_by_terms(const ScoreIndex& index) {
-  std::vector<std::string> newest(index.all_terms().size());
+// The newest evaluation of each of the index's terms; without those that it has none of any more.
+std::map<const Terms*, std::string> newest_by_terms(const ScoreIndex& index) {
+  std::map<const Terms*, std::string> newest;
   for (const ScoredSubmission& submission : index.submissions()) {
     for (const ScoredEvaluation& one : submission.evaluations) {
-      std::string& started = newest[one.terms];
+      std::string& started = newest[one.terms.get()];
       if (started < one.started) started = one.started;
     }
   }
   return newest;
 }
 
-// Which of the index's terms a ranking is of; nullopt: of none.
-std::optional<std::uint32_t> choose_terms(const ScoreIndex& index, const VariantRequest& request) {
+// Which of the index's terms a ranking is of; null: of none.
+const Terms* choose_terms(const ScoreIndex& index, const VariantRequest& request) {
   const auto newest = newest_by_terms(index);
-  const auto& all = index.all_terms();
-  const auto fits = [&](std::size_t i) {
-    const Terms& terms = all[i];
+  const auto fits = [&](const Terms& terms) {
     // Without an arch the judge failed before there was a device.
-    return !newest[i].empty() && !terms.arch.empty() &&
+    return newest.contains(&terms) && !terms.arch.empty() &&
            (request.challenge.empty() || terms.challenge == request.challenge) &&
            (request.version == 0 || terms.challenge_version == request.version) &&
            names_device(request.gpu, terms.arch, terms.device_kind);
   };
-  std::optional<std::uint32_t> chosen;
+  const Terms* chosen = nullptr;
   std::set<std::string> kinds;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!fits(i)) continue;
-    kinds.insert(device_word(all[i].device_kind));
-    if (!chosen || newest[*chosen] < newest[i]) chosen = static_cast<std::uint32_t>(i);
+  for (const auto& terms : index.all_terms()) {
+    if (!fits(*terms)) continue;
+    kinds.insert(device_word(terms->device_kind));
+    if (chosen == nullptr || newest.at(chosen) < newest.at(terms.get())) chosen = terms.get();
   }
   if (!request.gpu.empty() && kinds.size() > 1) {
     throw Error(Fault::usage, cat("\"", request.gpu,
@@ -116,9 +114,9 @@ std::optional<VariantStandings> make_standings(const StandingsSource& source,
   const ScoreIndex& index = source.index;
   VariantStandings found;
   found.variant = request.value_or(VariantRequest{});
-  const auto chosen = choose_terms(index, found.variant);
-  if (!chosen) return std::nullopt;
-  found.terms = index.all_terms()[*chosen];
+  const Terms* const chosen = choose_terms(index, found.variant);
+  if (chosen == nullptr) return std::nullopt;
+  found.terms = *chosen;
   found.challenge = kept_challenge(source.results, found.terms);
   found.shapes = shapes_of(found, found.variant);
   found.variant.challenge = found.terms.challenge;
@@ -127,12 +125,12 @@ std::optional<VariantStandings> make_standings(const StandingsSource& source,
 
   std::vector<Candidate> candidates;
   std::vector<const ScoredEvaluation*> evaluations;
-  std::set<std::uint32_t> others;
+  std::set<const Terms*> others;
   for (const ScoredSubmission& submission : index.submissions()) {
     bool here = false;
     for (const ScoredEvaluation& one : submission.evaluations) {
-      if (one.terms != *chosen) {
-        others.insert(one.terms);
+      if (one.terms.get() != chosen) {
+        others.insert(one.terms.get());
         continue;
       }
       here = true;
@@ -141,11 +139,11 @@ std::optional<VariantStandings> make_standings(const StandingsSource& source,
               ? std::vector<std::string>()
               : invalid_reasons(source.invalidations, selectable(index, submission, one));
       for (const std::string& reason : reasons) {
-        found.invalid.push_back({submission.number, one.number, submission.run, reason});
+        found.invalid.push_back({submission.number, one.number, submission.identity.run, reason});
       }
       Candidate& candidate = candidates.emplace_back();
-      candidate = {submission.number, one.number,       submission.run, one.id,
-                   one.ranked,        !reasons.empty(), one.speedup};
+      candidate = {submission.number, one.number, submission.identity.run, one.id, one.ranked,
+                   !reasons.empty(),  one.speedup};
       evaluations.push_back(&one);
       if (found.shapes.empty() || !one.ranked) continue;
       const Score part = score_over(index, one, found.shapes);
@@ -154,10 +152,9 @@ std::optional<VariantStandings> make_standings(const StandingsSource& source,
     }
     found.left_out += !here && !submission.evaluations.empty() ? 1 : 0;
   }
-  for (const std::uint32_t other : others) {
-    const Terms& terms = index.all_terms()[other];
-    if (terms.arch.empty()) continue;
-    found.elsewhere.push_back(terms_text(terms));
+  for (const auto& terms : index.all_terms()) {
+    if (!others.contains(terms.get()) || terms->arch.empty()) continue;
+    found.elsewhere.push_back(terms_text(*terms));
   }
 
   std::vector<Entry> entries;
@@ -188,7 +185,7 @@ std::vector<HistoryEntry> history_of(const StandingsSource& source,
   const ScoreIndex& index = source.index;
   std::vector<HistoryEntry> history;
   for (const ScoredSubmission& submission : index.submissions()) {
-    if (submission.run != run) continue;
+    if (submission.identity.run != run) continue;
     for (const ScoredEvaluation& one : submission.evaluations) {
       if (index.terms(one) != standings.terms) continue;
       history.push_back(

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "replay/evaluation.h"
+
 namespace kjudge {
 
 // What two evaluations must share to be of the same contest: the same submission is judged once for
@@ -15,5 +17,9 @@ struct Terms {
   int method = 0;
   auto operator<=>(const Terms&) const = default;
 };
+Terms terms_of(const Evaluation& facts);
+
+// "NVIDIA H200" without its UUID; of processors just the arch, for their times are no contest's.
+std::string device_kind(const std::string& arch, const std::string& device);
 
 }  // namespace kjudge

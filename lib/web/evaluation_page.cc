@@ -38,7 +38,7 @@ Html evaluation_link(const std::string& from, const EvaluationKey& key) {
 
 std::vector<Html> headline(const EvaluationPage& page) {
   const Evaluation& evaluation = page.evaluation;
-  const Score& score = page.summary.score;
+  const Score& score = page.score;
   std::vector<Html> parts;
   Html line("p", {{"class", "headline"}});
   line.add(verdict_badge(evaluation.verdict));
@@ -322,7 +322,7 @@ Html related(const EvaluationPage& page, const std::string& address) {
                              time_element(page.submission.stored.identity.received)));
   if (!page.board.empty())
     pairs.emplace_back("Leaderboard",
-                       link(address, page.board, variant_name(variant_of(page.evaluation))));
+                       link(address, page.board, variant_name(variant_of(*page.summary.terms))));
   Html evaluations("span", {});
   for (const EvaluationSummary& other : page.submission.evaluations) {
     if (other.number == page.summary.number) continue;
@@ -376,7 +376,7 @@ std::string evaluation_page(const EvaluationPage& page) {
   frame.address = evaluation_address(submission, page.summary.number);
   frame.above = crumbs_of(page.submission.stored.identity.run);
   const Evaluation& evaluation = page.evaluation;
-  const Score& score = page.summary.score;
+  const Score& score = page.score;
 
   std::vector<Html> contents = headline(page);
   contents.push_back(related(page, frame.address));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "error.h"
 #include "judge/report.h"
@@ -25,7 +26,7 @@ std::vector<std::pair<std::string, int>> challenges_in(const Site& site) {
   for (const Challenge& one : site.challenges) found.emplace(one.name, one.version);
   for (const SubmissionSummary& submission : site.submissions) {
     for (const EvaluationSummary& evaluation : submission.evaluations) {
-      found.emplace(evaluation.facts.challenge, evaluation.facts.challenge_version);
+      found.emplace(evaluation.terms->challenge, evaluation.terms->challenge_version);
     }
   }
   std::vector<std::pair<std::string, int>> list(found.begin(), found.end());
@@ -65,10 +66,15 @@ Html newest_table(const Site& site) {
     for (const EvaluationSummary& evaluation : submission.evaluations)
       listed.push_back({&submission, &evaluation});
   }
-  std::stable_sort(listed.begin(), listed.end(), [](const Listed& a, const Listed& b) {
-    return a.evaluation->facts.started > b.evaluation->facts.started;
+  const auto key = [](const Listed& one) {
+    return std::tuple(-one.submission->stored.identity.number, -one.evaluation->number);
+  };
+  const auto end = listed.begin() + static_cast<std::ptrdiff_t>(std::min(listed.size(), kNewest));
+  std::partial_sort(listed.begin(), end, listed.end(), [&](const Listed& a, const Listed& b) {
+    const std::string &one = a.evaluation->started, &other = b.evaluation->started;
+    return one != other ? one > other : key(a) < key(b);
   });
-  if (listed.size() > kNewest) listed.resize(kNewest);
+  listed.erase(end, listed.end());
   Table table;
   table.caption = "Newest evaluations";
   table.columns = {"Submission", "Run", "Verdict", "Speedup", "Started"};
@@ -79,9 +85,9 @@ Html newest_table(const Site& site) {
         {number_cell(link(kFront, evaluation_address(identity.number, evaluation->number),
                           evaluation_name(identity.number, evaluation->number))),
          text_cell(link(kFront, run_address(identity.run), person(identity.run))),
-         text_cell(verdict_badge(evaluation->facts.verdict)),
+         text_cell(verdict_badge(evaluation->verdict)),
          number_cell(evaluation->score.ranked ? times_text(evaluation->score.speedup) : "–"),
-         text_cell(time_element(evaluation->facts.started))});
+         text_cell(time_element(evaluation->started))});
   }
   return table_element(table);
 }
@@ -169,7 +175,7 @@ std::string run_page(const Site& site, const std::string& run) {
       auto row = begin_row(evaluation->number);
       const Score& score = evaluation->score;
       Html verdict("span", {});
-      verdict.add(verdict_badge(evaluation->facts.verdict));
+      verdict.add(verdict_badge(evaluation->verdict));
       if (!evaluation->invalid.empty()) {
         verdict.add(" ");
         verdict.add(element("span", {{"class", "badge odd"}}, "does not count"));

@@ -3,9 +3,10 @@
 #include <charconv>
 #include <chrono>
 #include <map>
+#include <string_view>
+#include <unordered_map>
 
 #include "error.h"
-#include "store/index.h"
 #include "store/terms.h"
 #include "store/variant_request.h"
 #include "web/site.h"
@@ -17,8 +18,26 @@ namespace {
 struct Contender {
   const SubmissionSummary* submission = nullptr;
   const EvaluationSummary* evaluation = nullptr;
-  const Score* score = nullptr;
 };
+
+// The score over the shapes that `names` has, which is put into `part`; without names over all.
+const Score& over(const std::vector<std::string>& names, const Score& score, Score& part) {
+  if (names.empty()) return score;
+  part = part_of(score, names);
+  return part;
+}
+
+// The timed shapes that this arch runs by dtype, where there are several.
+std::map<std::string, std::vector<std::string>> shapes_by_dtype(const Challenge* challenge,
+                                                                const std::string& arch) {
+  std::map<std::string, std::vector<std::string>> names;
+  if (challenge == nullptr) return names;
+  for (const Shape& shape : challenge->shapes) {
+    if (shape.timed && runs_on(shape, arch)) names[shape.dtype].push_back(shape.name);
+  }
+  if (names.size() < 2) names.clear();
+  return names;
+}
 
 LeaderboardRow row_of(const Contender& contender) {
   LeaderboardRow row;
@@ -49,49 +68,65 @@ std::vector<PlayedOff> over_shapes_of(const Score& score, std::vector<PlayedOff>
   return play_offs;
 }
 
-Leaderboard make_leaderboard(const Site& site, const Variant& variant,
-                             const std::vector<Contender>& contenders) {
+// A ranked evaluation that counts for its submission, at the time it began.
+void add_history(Leaderboard& board, const Contender& contender, double speedup) {
+  const auto time = seconds_of(contender.evaluation->started);
+  if (!time) return;
+  const SubmissionIdentity& identity = contender.submission->stored.identity;
+  board.history.push_back(
+      {*time, speedup, {identity.number, contender.evaluation->number}, identity.run});
+}
+
+// What contends for a leaderboard, ascending, and over which shapes.
+struct Contest {
+  Variant variant;
+  std::vector<std::string> shapes;  // empty: all
+  const std::vector<Contender>& contenders;
+};
+
+Leaderboard make_leaderboard(const Site& site, const Terms& terms, const Contest& contest) {
+  const auto& [variant, shapes, contenders] = contest;
   Leaderboard board;
   board.variant = variant;
   board.address = address_of(variant);
-  const Terms terms{variant.challenge, variant.version,     variant.sha256,
-                    variant.arch,      variant.device_kind, variant.method};
   for (const auto& [number, bar] : site.bars) {
     if (is_of(bar, terms, variant.dtype, "")) board.bars.emplace_back(number, bar);
   }
-  const Challenge* challenge = site.challenge(variant.challenge, variant.version);
-  if (challenge != nullptr && challenge->sha256 == variant.sha256) {
+  if (const Challenge* challenge = site.challenge_of(terms)) {
     board.target_ns = challenge->target_ns;
   }
 
   std::vector<Candidate> candidates;
-  std::map<std::string, Contender> newest;  // by run
-  std::map<int, const Contender*> counts;   // the last valid one, by submission
-  for (const Contender& contender : contenders) {
-    const auto& [submission, evaluation, score] = contender;
-    const std::string& run = submission->stored.identity.run;
-    newest[run] = contender;
-    candidates.push_back({submission->stored.identity.number, evaluation->number, run,
-                          evaluation->facts.id, score->ranked, !evaluation->invalid.empty(),
-                          score->speedup});
-    if (evaluation->invalid.empty()) counts[submission->stored.identity.number] = &contender;
+  candidates.reserve(contenders.size());
+  std::unordered_map<std::string_view, const Contender*> newest;  // by run
+  for (std::size_t i = 0; i < contenders.size();) {
+    const int submission = contenders[i].submission->stored.identity.number;
+    std::optional<std::size_t> counts;  // its last valid one
+    for (; i < contenders.size() && contenders[i].submission->stored.identity.number == submission;
+         ++i) {
+      const auto& [summary, evaluation] = contenders[i];
+      Score part;
+      const Score& score = over(shapes, evaluation->score, part);
+      const std::string& run = summary->stored.identity.run;
+      newest[run] = &contenders[i];
+      if (evaluation->invalid.empty()) counts = i;
+      candidates.push_back({submission, evaluation->number, run, evaluation->id, score.ranked,
+                            !evaluation->invalid.empty(), score.speedup});
+    }
+    if (counts && candidates[*counts].ranked) {
+      add_history(board, contenders[*counts], candidates[*counts].speedup);
+    }
   }
-  for (const auto& [number, contender] : counts) {
-    const auto& [submission, evaluation, score] = *contender;
-    const auto time = seconds_of(evaluation->facts.started);
-    if (!score->ranked || !time) continue;
-    board.history.push_back(
-        {*time, score->speedup, row_of(*contender).key, submission->stored.identity.run});
-  }
-  std::map<std::string, const Contender*> best;  // by run
+  std::map<std::string_view, const Contender*> best;  // by run
   std::vector<Entry> entries;
   for (const Chosen& chosen : choose_best(candidates)) {
     const Contender& contender = contenders[chosen.candidate];
     const SubmissionIdentity& identity = contender.submission->stored.identity;
     best[identity.run] = &contender;
-    entries.push_back({std::to_string(identity.number), identity.run, *contender.score,
-                       contender.evaluation->number, contender.evaluation->facts.id,
-                       chosen.judged});
+    Score part;
+    entries.push_back({std::to_string(identity.number), identity.run,
+                       over(shapes, contender.evaluation->score, part),
+                       contender.evaluation->number, contender.evaluation->id, chosen.judged});
   }
   const auto play_offs = entries.empty() || site.play_offs.empty()
                              ? std::vector<PlayedOff>()
@@ -108,8 +143,12 @@ Leaderboard make_leaderboard(const Site& site, const Variant& variant,
     board.pending.push_back(std::move(row));
   }
   for (const auto& [run, contender] : newest) {
-    if (!best.contains(run)) board.others.push_back(row_of(contender));
+    if (!best.contains(run)) board.others.push_back(row_of(*contender));
   }
+  std::sort(board.others.begin(), board.others.end(),
+            [](const LeaderboardRow& a, const LeaderboardRow& b) {
+              return a.submission->stored.identity.run < b.submission->stored.identity.run;
+            });
   std::stable_sort(
       board.history.begin(), board.history.end(),
       [](const HistoryPoint& a, const HistoryPoint& b) { return a.time_s < b.time_s; });
@@ -118,14 +157,10 @@ Leaderboard make_leaderboard(const Site& site, const Variant& variant,
 
 }  // namespace
 
-Variant variant_of(const Evaluation& facts) {
-  return {facts.challenge,
-          facts.challenge_version,
-          facts.challenge_sha256,
-          facts.arch,
-          device_kind(facts.arch, facts.device),
-          facts.method,
-          {}};
+Variant variant_of(const Terms& terms, std::string dtype) {
+  return {terms.challenge, terms.challenge_version, terms.challenge_sha256,
+          terms.arch,      terms.device_kind,       terms.method,
+          std::move(dtype)};
 }
 
 std::string variant_name(const Variant& variant) {
@@ -134,30 +169,34 @@ std::string variant_name(const Variant& variant) {
 }
 
 std::vector<Leaderboard> make_leaderboards(const Site& site) {
-  std::map<Variant, std::vector<Contender>> found;
-  std::map<Variant, std::string> started;  // of the newest evaluation
+  std::map<Terms, std::vector<Contender>> found;
   for (const SubmissionSummary& submission : site.submissions) {
     for (const EvaluationSummary& evaluation : submission.evaluations) {
       // A judge error before there was a device has no arch.
-      if (evaluation.facts.arch.empty()) continue;
-      Variant variant = variant_of(evaluation.facts);
-      const auto add = [&](const Score& score) {
-        found[variant].push_back({&submission, &evaluation, &score});
-        started[variant] = std::max(started[variant], evaluation.facts.started);
-      };
-      add(evaluation.score);
-      for (const auto& [dtype, score] : evaluation.dtype_scores) {
-        variant.dtype = dtype;
-        add(score);
-      }
+      if (evaluation.terms->arch.empty()) continue;
+      found[*evaluation.terms].push_back({&submission, &evaluation});
     }
   }
+  struct Dated {
+    std::string started;  // of the newest evaluation
+    Leaderboard board;
+  };
+  std::vector<Dated> dated;
+  for (const auto& [terms, contenders] : found) {
+    std::string started;
+    for (const Contender& one : contenders) started = std::max(started, one.evaluation->started);
+    const auto add = [&](Contest contest) {
+      dated.push_back({started, make_leaderboard(site, terms, contest)});
+    };
+    add({variant_of(terms), {}, contenders});
+    for (const auto& [dtype, shapes] : shapes_by_dtype(site.challenge_of(terms), terms.arch)) {
+      add({variant_of(terms, dtype), shapes, contenders});
+    }
+  }
+  std::stable_sort(dated.begin(), dated.end(),
+                   [](const Dated& a, const Dated& b) { return a.started > b.started; });
   std::vector<Leaderboard> boards;
-  for (const auto& [variant, contenders] : found)
-    boards.push_back(make_leaderboard(site, variant, contenders));
-  std::stable_sort(boards.begin(), boards.end(), [&](const Leaderboard& a, const Leaderboard& b) {
-    return started.at(a.variant) > started.at(b.variant);
-  });
+  for (Dated& one : dated) boards.push_back(std::move(one.board));
   return boards;
 }
 

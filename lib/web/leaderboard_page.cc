@@ -82,7 +82,7 @@ Html ranking_table(const Leaderboard& board) {
          number_cell(interval_text_of(entry.score.interval), entry.score.interval.low),
          number_cell(i == 0 ? "–" : cat(fixed_text(behind, 1), " %"), behind),
          number_cell(submission_cell(board, row), row.key.submission),
-         text_cell(time_element(row.evaluation->facts.started))});
+         text_cell(time_element(row.evaluation->started))});
   }
   return table_element(table);
 }
@@ -178,10 +178,10 @@ Html without_score(const Leaderboard& board) {
   for (const LeaderboardRow& row : board.others) {
     const std::string& run = row.submission->stored.identity.run;
     Html verdict("span", {});
-    verdict.add(verdict_badge(row.evaluation->facts.verdict));
+    verdict.add(verdict_badge(row.evaluation->verdict));
     for (const std::string& reason : row.evaluation->invalid)
       verdict.add(cat(" does not count: ", reason));
-    if (row.evaluation->facts.verdict == Verdict::accepted)
+    if (row.evaluation->verdict == Verdict::accepted)
       verdict.add(cat(" ", row.evaluation->score.why_not));
     table.rows.push_back({heading_cell(link(board.address, run_address(run), person(run))),
                           number_cell(key_link(board.address, row.key)),

@@ -24,6 +24,7 @@ struct EvaluationPage {
   const SubmissionSummary& submission;
   const EvaluationSummary& summary;
   const Evaluation& evaluation;             // with times and log
+  const Score& score;                       // its
   std::vector<EvaluationKey> same_kernels;  // others with the same kernels, ascending
   std::optional<EvaluationKey> previous;    // of the same run, to compare with
   std::optional<EvaluationKey> best;        // of the leaderboard
@@ -44,7 +45,8 @@ std::string profile_csv(const Profile& profile);
 struct ComparedEvaluation {
   EvaluationKey key;
   std::string run;
-  const EvaluationSummary& summary;
+  Evaluation evaluation;
+  Score score;
   std::vector<Profile> profiles;
 };
 std::string comparison_page(const ComparedEvaluation& left, const ComparedEvaluation& right);

@@ -90,7 +90,7 @@ std::string change_text(double left, double right) {
 }
 
 Html compared_shapes(const ComparedEvaluation& left, const ComparedEvaluation& right) {
-  const Score &left_score = left.summary.score, &right_score = right.summary.score;
+  const Score &left_score = left.score, &right_score = right.score;
   Table table;
   table.caption = "Shapes side by side";
   table.columns = {"Shape",
@@ -228,7 +228,7 @@ std::string comparison_page(const ComparedEvaluation& left, const ComparedEvalua
   std::vector<Html> contents;
   Html sides("div", {{"class", "sides"}});
   for (const ComparedEvaluation* side : {&left, &right}) {
-    const Score& scored = side->summary.score;
+    const Score& scored = side->score;
     sides.add(element(
         "div", {},
         element(
@@ -236,13 +236,13 @@ std::string comparison_page(const ComparedEvaluation& left, const ComparedEvalua
             link(frame.address, evaluation_address(side->key.submission, side->key.evaluation),
                  cat("Submission ", evaluation_name(side->key.submission, side->key.evaluation)))),
         facts({{"Run", link(frame.address, run_address(side->run), person(side->run))},
-               {"Verdict", verdict_badge(side->summary.facts.verdict)},
+               {"Verdict", verdict_badge(side->evaluation.verdict)},
                {"Speedup", scored.ranked ? cat(times_text(scored.speedup), " (",
                                                interval_text_of(scored.interval), ")")
                                          : "not ranked"},
-               {"Device", side->summary.facts.device},
-               {"Driver", side->summary.facts.driver},
-               {"Started", time_element(side->summary.facts.started)}})));
+               {"Device", side->evaluation.device},
+               {"Driver", side->evaluation.driver},
+               {"Started", time_element(side->evaluation.started)}})));
   }
   contents.push_back(std::move(sides));
   contents.push_back(section("Shapes", {compared_shapes(left, right)}));

@@ -22,6 +22,12 @@ bool is_own(const std::string& address) {
          address.starts_with("kjudge.");  // what every page refers to
 }
 
+std::size_t evaluations_in(const ScoreIndex& index) {
+  std::size_t count = 0;
+  for (const ScoredSubmission& one : index.submissions()) count += one.evaluations.size();
+  return count;
+}
+
 }  // namespace
 
 template <class Body>
@@ -38,16 +44,16 @@ void Publisher::attempt(const Body& body) {
 }
 
 Publisher::Publisher(const ResultsDirectory& results, fs::path output,
-                     std::vector<Challenge> challenges, ReportLine report, std::size_t most_unread)
+                     std::vector<Challenge> challenges, ReportLine report, std::size_t most)
     : results_(results),
       output_(std::move(output)),
       marks_(output_ / ".kjudge-running"),
       challenges_(std::move(challenges)),
       report_(std::move(report)),
-      most_unread_(most_unread) {
+      most_(most) {
   attempt([&] {
     fs::create_directories(marks_);
-    if (!has_site(output_) && reader().unread() <= most_unread_) {
+    if (!has_site(output_) && evaluations_in(reader().index()) <= most_) {
       write_site(reader().read(), output_, report_);
     }
   });
@@ -121,10 +127,10 @@ void Publisher::put_running(const StoredSubmission& submission, const RunningEva
 }
 
 void Publisher::put_judged(int submission) {
-  const bool alone = reader().unread() > most_unread_;
-  const Site site = alone ? reader().read_only(submission) : reader().read();
-  const SitePages pages(site, report_);
-  pages.each_about(submission, [&](const std::string& address) {
+  const bool alone = !has_site(output_);
+  const Site site = reader().read_about(submission);
+  const SitePages pages(site, report_, submission);
+  pages.each([&](const std::string& address) {
     if (alone && !is_own(address)) return;
     if (const auto page = pages.render(address)) put_page(output_, address, *page);
   });

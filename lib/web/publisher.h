@@ -21,10 +21,10 @@ namespace kjudge {
 // may publish into the same folder.
 class Publisher {
  public:
-  // Writes all pages where write_site() never did. More evaluations than `most_unread`, which each
-  // judge has to read anew, are not read: 2000 take some seconds.
+  // Writes all pages where write_site() never did, unless there are more than `most` evaluations,
+  // whose pages would keep the judge from judging.
   Publisher(const ResultsDirectory& results, std::filesystem::path output,
-            std::vector<Challenge> challenges, ReportLine report, std::size_t most_unread = 2000);
+            std::vector<Challenge> challenges, ReportLine report, std::size_t most = 2000);
   // What was begun and not judged waits again.
   ~Publisher();
   Publisher(const Publisher&) = delete;
@@ -34,7 +34,7 @@ class Publisher {
   // gets pages.
   void waiting(const std::vector<Waiting>& waiting);
   void running(const StoredSubmission& submission, const RunningEvaluation& running);
-  // Where there are too many evaluations to read, only its own page, without links to others.
+  // All pages that say something of it; where write_site() never wrote the others, only its own.
   void judged(int submission);
 
  private:
@@ -49,7 +49,7 @@ class Publisher {
   const std::filesystem::path output_, marks_;
   const std::vector<Challenge> challenges_;
   const ReportLine report_;
-  const std::size_t most_unread_;
+  const std::size_t most_;
   std::optional<SiteReader> reader_;  // from when it is needed
   bool told_ = false;
   std::map<int, int> places_;  // as their pages have them

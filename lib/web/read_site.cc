@@ -3,13 +3,10 @@
 #include <map>
 #include <set>
 
-#include "bundle/bundle.h"
 #include "error.h"
 #include "file.h"
 #include "judge/backlog.h"
-#include "judge/kernels_hash.h"
 #include "score/result_json.h"
-#include "store/index.h"
 #include "store/numbered_folders.h"
 #include "store/standings.h"
 #include "web/site.h"
@@ -19,51 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Larger bundles are not opened for a line on a page.
-constexpr std::uint64_t kBundleBytes = std::uint64_t{256} << 20;
-
 fs::path evaluation_folder(const StoredSubmission& submission, int number) {
   return submission.folder / "evaluations" / std::to_string(number);
-}
-
-// Of the recording of an evaluation that was judged before there was kernels.sha256.
-std::string kernels_of(const fs::path& bundle) {
-  std::error_code error;
-  const auto size = fs::file_size(bundle, error);
-  if (error || size > kBundleBytes) return {};
-  return kernels_sha256(BundleReader(bundle).bundle());
-}
-
-// The shapes of an evaluation by the dtype that the challenge gives them, if it has several.
-std::vector<std::pair<std::string, Score>> scores_by_dtype(const Evaluation& evaluation,
-                                                           const Challenge* challenge) {
-  if (challenge == nullptr) return {};
-  std::map<std::string, std::string> dtype_of;  // by shape
-  for (const Shape& shape : challenge->shapes) dtype_of[shape.name] = shape.dtype;
-  std::map<std::string, Evaluation> parts;
-  for (const ShapeFacts& shape : evaluation.shapes) {
-    const auto [part, is_new] = parts.try_emplace(dtype_of[shape.name]);
-    if (is_new) {
-      part->second = evaluation;
-      part->second.shapes.clear();
-    }
-    part->second.shapes.push_back(shape);
-  }
-  std::vector<std::pair<std::string, Score>> scores;
-  if (parts.size() < 2) return scores;
-  for (const auto& [dtype, part] : parts) scores.emplace_back(dtype, score(part));
-  return scores;
-}
-
-const Challenge* find_challenge_of(const std::vector<Challenge>& challenges,
-                                   const Evaluation& evaluation) {
-  for (const Challenge& one : challenges) {
-    if (one.name == evaluation.challenge && one.version == evaluation.challenge_version &&
-        one.sha256 == evaluation.challenge_sha256) {
-      return &one;
-    }
-  }
-  return nullptr;
 }
 
 // By every challenge that it is for.
@@ -82,38 +36,16 @@ bool is_published(const std::vector<Challenge>& challenges, const SubmissionIden
   return any && identity.keep;
 }
 
-void set_unverified(Score& score) {
-  if (!score.ranked) return;
-  score.ranked = false;
-  score.why_not = "unverified: its files were not to be kept";
-}
-
-EvaluationSummary summarize(const StoredSubmission& submission, const IndexedEvaluation& indexed,
-                            const std::vector<Challenge>& challenges, const ReportLine& report) {
-  const int number = indexed.number;
+EvaluationSummary summarize(const ScoreIndex& index, const ScoredEvaluation& scored) {
   EvaluationSummary summary;
-  summary.number = number;
-  summary.facts = read_evaluation(submission, number);
-  summary.score = score(summary.facts);
-  summary.dtype_scores =
-      scores_by_dtype(summary.facts, find_challenge_of(challenges, summary.facts));
-  if (!submission.identity.keep) {
-    for (auto& [dtype, score] : summary.dtype_scores) set_unverified(score);
-    set_unverified(summary.score);
-  }
-  for (ShapeFacts& shape : summary.facts.shapes) shape.rounds = {};
-  summary.facts.log = {};
-  try {
-    summary.kernels = indexed.kernels;
-    if (summary.kernels.empty()) {
-      summary.kernels = kernels_of(evaluation_folder(submission, number) / "bundle.kjb");
-    }
-  } catch (const Error& error) {
-    report(error.what());
-  }
-  for (const Profile& profile : read_profiles(submission, number, report)) {
-    summary.profiled.push_back(profile.shape);
-  }
+  summary.number = scored.number;
+  summary.terms = scored.terms;
+  summary.id = scored.id;
+  summary.started = scored.started;
+  summary.verdict = scored.verdict;
+  summary.score = index.score_of(scored);
+  summary.timed = scored.timed;
+  summary.kernels = scored.kernels;
   return summary;
 }
 
@@ -147,35 +79,36 @@ const Challenge* Site::challenge(const std::string& name, int version) const {
   return nullptr;
 }
 
-const Challenge* Site::challenge_of(const Evaluation& evaluation) const {
-  return find_challenge_of(challenges, evaluation);
+const Challenge* Site::challenge_of(const Terms& terms) const {
+  const Challenge* found = challenge(terms.challenge, terms.challenge_version);
+  return found != nullptr && found->sha256 == terms.challenge_sha256 ? found : nullptr;
 }
 
 SiteReader::SiteReader(const ResultsDirectory& results, std::vector<Challenge> challenges,
                        ReportLine report)
-    : results_(results),
-      challenges_(std::move(challenges)),
-      report_(std::move(report)),
-      index_(results, report_) {}
+    : results_(results), challenges_(std::move(challenges)), report_(std::move(report)) {}
 
-const EvaluationSummary* SiteReader::summary_of(const StoredSubmission& submission,
-                                                const IndexedEvaluation& evaluation) {
-  const EvaluationKey key{submission.identity.number, evaluation.number};
-  // A profile may come later, which changes the folder.
+const ScoreIndex& SiteReader::index() {
+  if (!index_) {
+    index_.emplace(results_, report_);
+    index_->save();
+  }
+  return *index_;
+}
+
+const std::vector<std::string>& SiteReader::profiled(const StoredSubmission& submission,
+                                                     int evaluation) {
+  // One may come later, which changes the folder.
   const FileStamp folder =
-      stamp_of(evaluation_folder(submission, evaluation.number)).value_or(FileStamp{});
-  const auto known = known_.find(key);
-  if (known != known_.end() && known->second.result == evaluation.stamp &&
-      known->second.folder == folder) {
-    return &known->second.summary;
+      stamp_of(evaluation_folder(submission, evaluation)).value_or(FileStamp{});
+  Profiled& known = profiled_[{submission.identity.number, evaluation}];
+  if (known.folder != folder) {
+    known = {folder, {}};
+    for (const Profile& profile : read_profiles(submission, evaluation, report_)) {
+      known.shapes.push_back(profile.shape);
+    }
   }
-  try {
-    Known read{evaluation.stamp, folder, summarize(submission, evaluation, challenges_, report_)};
-    return &known_.insert_or_assign(key, std::move(read)).first->second.summary;
-  } catch (const Error& error) {
-    report_(error.what());
-    return nullptr;
-  }
+  return known.shapes;
 }
 
 std::vector<std::vector<int>> SiteReader::record_numbers() const {
@@ -186,71 +119,68 @@ std::vector<std::vector<int>> SiteReader::record_numbers() const {
   return all;
 }
 
-bool SiteReader::look() { return index_.refresh() != seen_ || record_numbers() != records_; }
-
-Records<Invalidation> SiteReader::invalidations() const {
-  return standing(read_records(results_, kInvalidationRecord, invalidation_table(), report_));
+bool SiteReader::look() {
+  if (!index_) return true;
+  news_ = index_->refresh() || news_;
+  return news_ || record_numbers() != records_;
 }
 
-SubmissionSummary SiteReader::summary_of(const IndexedSubmission& indexed,
+SubmissionSummary SiteReader::summary_of(const ScoredSubmission& scored,
                                          const Records<Invalidation>& invalidations) {
   SubmissionSummary submission;
   StoredSubmission& stored = submission.stored;
-  stored.identity = indexed.identity;
-  stored.identity.challenge = indexed.challenge;
-  stored.folder = results_.path() / "submissions" / std::to_string(indexed.number);
-  // The index has those that can be read.
-  stored.evaluations = numbered(stored.folder / "evaluations");
-  submission.notes = read_submission_notes(stored.folder / "files");
+  stored.identity = scored.identity;
+  stored.identity.challenge = scored.challenge;
+  stored.folder = results_.path() / "submissions" / std::to_string(scored.number);
+  stored.evaluations = scored.unreadable;
+  submission.notes = scored.notes;
   submission.published = is_published(challenges_, stored.identity, submission.notes);
-  for (const IndexedEvaluation& evaluation : indexed.evaluations) {
-    if (const auto* summary = summary_of(stored, evaluation)) {
-      submission.evaluations.push_back(*summary);
-      submission.evaluations.back().invalid =
-          invalid_reasons(invalidations, selectable(stored.identity, summary->facts));
-    }
+  submission.evaluations.reserve(scored.evaluations.size());
+  for (const ScoredEvaluation& evaluation : scored.evaluations) {
+    stored.evaluations.push_back(evaluation.number);
+    submission.evaluations.push_back(summarize(*index_, evaluation));
+    if (invalidations.empty()) continue;
+    submission.evaluations.back().invalid =
+        invalid_reasons(invalidations, selectable(*index_, scored, evaluation));
   }
+  std::sort(stored.evaluations.begin(), stored.evaluations.end());
   // As the queue has it: what kjudge failed at is judged again.
   const bool failed = !submission.evaluations.empty() &&
                       submission.evaluations.back().number == stored.evaluations.back() &&
-                      submission.evaluations.back().facts.verdict == Verdict::judge_error;
+                      submission.evaluations.back().verdict == Verdict::judge_error;
   if (stored.evaluations.empty() || failed) submission.running.emplace();
-  if (indexed.claimed > 0) {
+  if (scored.may_be_judged) {
     if (const auto running = read_running(stored.folder)) submission.running = running;
   }
   return submission;
 }
 
-Site SiteReader::read() {
-  seen_ = index_.refresh();
+Site SiteReader::read() { return read(std::nullopt); }
+
+Site SiteReader::read_about(int submission) { return read(std::optional(submission)); }
+
+Site SiteReader::read(std::optional<int> profiles_of) {
+  if (index_) index_->refresh();
+  index();
+  news_ = false;
   records_ = record_numbers();
   Site site;
   site.challenges = challenges_;
   site.bars = standing(read_records(results_, kBarRecord, bar_table(), report_));
   site.play_offs = read_play_offs(results_, report_);
-  const auto invalid = invalidations();
-  for (const IndexedSubmission& indexed : seen_) {
-    site.submissions.push_back(summary_of(indexed, invalid));
+  const auto invalidations =
+      standing(read_records(results_, kInvalidationRecord, invalidation_table(), report_));
+  site.submissions.reserve(index_->submissions().size());
+  for (const ScoredSubmission& scored : index_->submissions()) {
+    SubmissionSummary& submission =
+        site.submissions.emplace_back(summary_of(scored, invalidations));
+    if (profiles_of && *profiles_of != scored.number) continue;
+    for (EvaluationSummary& one : submission.evaluations) {
+      one.profiled = profiled(submission.stored, one.number);
+    }
   }
   find_places(site);
   return site;
-}
-
-Site SiteReader::read_only(int submission) {
-  Site site;
-  site.challenges = challenges_;
-  for (const IndexedSubmission& indexed : index_.refresh()) {
-    if (indexed.number == submission) {
-      site.submissions.push_back(summary_of(indexed, invalidations()));
-    }
-  }
-  return site;
-}
-
-std::size_t SiteReader::unread() {
-  std::size_t count = 0;
-  for (const IndexedSubmission& indexed : index_.refresh()) count += indexed.evaluations.size();
-  return count - std::min(count, known_.size());
 }
 
 void SiteReader::find_places(Site& site) const {
@@ -261,7 +191,8 @@ void SiteReader::find_places(Site& site) const {
         site.submissions.begin(), site.submissions.end(), number,
         [](const auto& a, int wanted) { return a.stored.identity.number < wanted; });
   };
-  const auto places = places_in_queue(seen_, std::move(challenges), [&](int number) {
+  const auto& submissions = index_->submissions();
+  const auto places = places_in_queue(submissions, std::move(challenges), [&](int number) {
     return is_judged(find(number)->stored.folder);
   });
   for (const auto& [number, ahead] : places) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,10 +13,10 @@
 #include "challenge/challenge.h"
 #include "judge/profile.h"
 #include "score/rank.h"
-#include "store/index.h"
 #include "store/judgements.h"
 #include "store/results.h"
 #include "store/running.h"
+#include "store/score_index.h"
 #include "store/submission_notes.h"
 #include "web/address.h"
 
@@ -23,14 +24,15 @@ namespace kjudge {
 
 // What the pages of a site are made from.
 
-// One evaluation without its times and log: these are read again for its own page.
+// One evaluation as the index has it; its own page is made from its result.
 struct EvaluationSummary {
-  int number = 1;    // of its submission's
-  Evaluation facts;  // shapes without rounds; no log
-  Score score;       // of all shapes
-  // One for each dtype of the challenge, if it has several that this arch runs.
-  std::vector<std::pair<std::string, Score>> dtype_scores;
-  std::string kernels;  // the same for the same kernels; empty where there is no bundle
+  int number = 1;  // of its submission's
+  std::shared_ptr<const Terms> terms;
+  std::string id, started;
+  Verdict verdict = Verdict::judge_error;
+  Score score;                        // of all shapes, which are there where it is ranked
+  bool timed = false;                 // a shape has times
+  std::string kernels;                // the same for the same kernels; empty: not known
   std::vector<std::string> profiled;  // shapes
   std::vector<std::string> invalid;   // the reasons why it does not count; none: it does
 };
@@ -52,7 +54,7 @@ struct Site {
   std::vector<PlayedOff> play_offs;
   // That of a name in this version, or in this very state; null: its folder is not known.
   const Challenge* challenge(const std::string& name, int version) const;
-  const Challenge* challenge_of(const Evaluation& evaluation) const;
+  const Challenge* challenge_of(const Terms& terms) const;
 };
 
 using ReportLine = std::function<void(const std::string&)>;
@@ -65,33 +67,30 @@ class SiteReader {
   // Whether read() would find anything that it did not the last time, but for profiles.
   bool look();
   Site read();
-  // The same of one submission alone, without what others have to do with it.
-  Site read_only(int submission);
-  // How many evaluations read() would read for the first time.
-  std::size_t unread();
-  // What the last read() was made from.
-  const std::vector<IndexedSubmission>& indexed() const { return seen_; }
+  // The same with the profiles of this submission only: all that pages about it need.
+  Site read_about(int submission);
+  // As it was for the last of these.
+  const ScoreIndex& index();
 
  private:
-  struct Known {
-    FileStamp result, folder;
-    EvaluationSummary summary;
+  struct Profiled {
+    FileStamp folder;
+    std::vector<std::string> shapes;
   };
-  const EvaluationSummary* summary_of(const StoredSubmission& submission,
-                                      const IndexedEvaluation& evaluation);
-  SubmissionSummary summary_of(const IndexedSubmission& indexed,
+  Site read(std::optional<int> profiles_of);
+  const std::vector<std::string>& profiled(const StoredSubmission& submission, int evaluation);
+  SubmissionSummary summary_of(const ScoredSubmission& scored,
                                const Records<Invalidation>& invalidations);
-  Records<Invalidation> invalidations() const;
   std::vector<std::vector<int>> record_numbers() const;  // of each kind
   void find_places(Site& site) const;
 
   const ResultsDirectory& results_;
   std::vector<Challenge> challenges_;
   ReportLine report_;
-  StoreIndex index_;
-  std::vector<IndexedSubmission> seen_;
+  std::optional<ScoreIndex> index_;  // from when it is needed
+  bool news_ = true;
   std::vector<std::vector<int>> records_;
-  std::map<EvaluationKey, Known> known_;
+  std::map<EvaluationKey, Profiled> profiled_;
 };
 Site read_site(const ResultsDirectory& results, std::vector<Challenge> challenges,
                const ReportLine& report);
@@ -111,8 +110,7 @@ struct Variant {
   std::string dtype;
   auto operator<=>(const Variant&) const = default;
 };
-// Of all the shapes of an evaluation.
-Variant variant_of(const Evaluation& facts);
+Variant variant_of(const Terms& terms, std::string dtype = {});
 std::string variant_name(const Variant& variant);  // "NVIDIA H200, float32"
 
 struct LeaderboardRow {

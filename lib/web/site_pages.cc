@@ -20,42 +20,44 @@ SitePages::SitePages(const Site& site, ReportLine report)
   list();
 }
 
+SitePages::SitePages(const Site& site, ReportLine report, int submission)
+    : site_(site), report_(std::move(report)), boards_(make_leaderboards(site)) {
+  relate();
+  list_about(submission);
+}
+
 void SitePages::relate() {
   for (const Leaderboard& board : boards_) {
-    if (board.variant.dtype.empty()) board_of_[board.variant] = &board;
+    const Variant& of = board.variant;
+    if (!of.dtype.empty()) continue;
+    board_of_[{of.challenge, of.version, of.sha256, of.arch, of.device_kind, of.method}] = &board;
   }
-  std::map<std::pair<std::string, Variant>, EvaluationKey> last_of;
+  std::map<std::pair<std::string_view, Terms>, EvaluationKey> last_of;
   for (const SubmissionSummary& submission : site_.submissions) {
     for (const EvaluationSummary& evaluation : submission.evaluations) {
       const EvaluationKey key{submission.stored.identity.number, evaluation.number};
-      all_[key] = {&submission, &evaluation};
+      all_.emplace_hint(all_.end(), key, Found{&submission, &evaluation});
       if (!evaluation.kernels.empty()) same_kernels_[evaluation.kernels].push_back(key);
-      if (evaluation.score.shapes.empty()) continue;
+      if (!evaluation.timed) continue;
       // Ascending, so what is there now is the newest before this one.
-      auto& before = last_of[{submission.stored.identity.run, variant_of(evaluation.facts)}];
-      if (before.submission != 0) previous_[key] = before;
+      auto& before = last_of[{submission.stored.identity.run, *evaluation.terms}];
+      if (before.submission != 0) previous_.emplace_hint(previous_.end(), key, before);
       before = key;
     }
   }
 }
 
 void SitePages::list() {
-  add("kjudge.css", AssetSource{page_stylesheet()});
-  add("kjudge.js", AssetSource{page_script()});
-  add("kjudge.svg", AssetSource{page_icon()});
+  add_assets();
   std::set<std::string> runs;
   std::set<std::pair<std::string, int>> challenges;
   for (const Challenge& one : site_.challenges) challenges.emplace(one.name, one.version);
   for (const SubmissionSummary& submission : site_.submissions) {
-    const int number = submission.stored.identity.number;
     runs.insert(submission.stored.identity.run);
     for (const EvaluationSummary& evaluation : submission.evaluations) {
-      challenges.emplace(evaluation.facts.challenge, evaluation.facts.challenge_version);
-      add_evaluation({number, evaluation.number});
+      challenges.emplace(evaluation.terms->challenge, evaluation.terms->challenge_version);
     }
-    if (submission.running) {
-      add(evaluation_address(number, submission.next_number()), RunningSource{&submission});
-    }
+    add_submission(submission);
   }
   for (const SubmissionSummary& submission : site_.submissions) {
     if (!submission.published) continue;
@@ -67,6 +69,45 @@ void SitePages::list() {
     add(challenge_address(challenge, version), ChallengeSource{challenge, version});
   }
   add("index.html", FrontSource{});
+}
+
+void SitePages::list_about(int number) {
+  const auto found = all_.lower_bound({number, 0});
+  if (found == all_.end() || found->first.submission != number) return;
+  const SubmissionSummary& submission = *found->second.submission;
+  std::set<std::pair<std::string, int>> challenges;
+  for (const EvaluationSummary& evaluation : submission.evaluations) {
+    challenges.emplace(evaluation.terms->challenge, evaluation.terms->challenge_version);
+  }
+  add_assets();
+  add_submission(submission);
+  if (submission.published) add(code_address(number), CodeSource{&submission});
+  const std::string& run = submission.stored.identity.run;
+  add(run_address(run), RunSource{run});
+  for (const Leaderboard& board : boards_) {
+    if (challenges.contains({board.variant.challenge, board.variant.version}))
+      add(board.address, BoardSource{&board});
+  }
+  for (const auto& [challenge, version] : challenges) {
+    add(challenge_address(challenge, version), ChallengeSource{challenge, version});
+  }
+  add("index.html", FrontSource{});
+}
+
+void SitePages::add_assets() {
+  add("kjudge.css", AssetSource{page_stylesheet()});
+  add("kjudge.js", AssetSource{page_script()});
+  add("kjudge.svg", AssetSource{page_icon()});
+}
+
+void SitePages::add_submission(const SubmissionSummary& submission) {
+  const int number = submission.stored.identity.number;
+  for (const EvaluationSummary& evaluation : submission.evaluations) {
+    add_evaluation({number, evaluation.number});
+  }
+  if (submission.running) {
+    add(evaluation_address(number, submission.next_number()), RunningSource{&submission});
+  }
 }
 
 void SitePages::add(std::string address, Source source) {
@@ -92,57 +133,21 @@ void SitePages::add_evaluation(const EvaluationKey& key) {
 // The leader, where that is neither this one nor the one before it.
 std::optional<EvaluationKey> SitePages::best_beside(const EvaluationKey& key) const {
   const EvaluationSummary& evaluation = *all_.at(key).evaluation;
-  const Leaderboard* board = board_of(evaluation.facts);
-  if (evaluation.score.shapes.empty() || board == nullptr || board->rows.empty()) return {};
+  const Leaderboard* board = board_of(evaluation);
+  if (!evaluation.timed || board == nullptr || board->rows.empty()) return {};
   const EvaluationKey best = board->rows.front().key;
   const auto previous = previous_.find(key);
   if (best == key || (previous != previous_.end() && previous->second == best)) return {};
   return best;
 }
 
-const Leaderboard* SitePages::board_of(const Evaluation& facts) const {
-  const auto board = board_of_.find(variant_of(facts));
+const Leaderboard* SitePages::board_of(const EvaluationSummary& evaluation) const {
+  const auto board = board_of_.find(*evaluation.terms);
   return board != board_of_.end() ? board->second : nullptr;
 }
 
 void SitePages::each(const std::function<void(const std::string&)>& take) const {
   for (const std::string* address : order_) take(*address);
-}
-
-bool SitePages::is_about(const Source& source, int submission) const {
-  const auto found = all_.lower_bound({submission, 0});
-  if (found == all_.end() || found->first.submission != submission) return false;
-  struct About {
-    const SubmissionSummary& summary;
-    int submission = summary.stored.identity.number;
-    bool is_of(const std::string& challenge, int version) const {
-      return std::any_of(summary.evaluations.begin(), summary.evaluations.end(),
-                         [&](const EvaluationSummary& one) {
-                           return one.facts.challenge == challenge &&
-                                  one.facts.challenge_version == version;
-                         });
-    }
-    bool operator()(const AssetSource&) const { return true; }
-    bool operator()(const FrontSource&) const { return true; }
-    bool operator()(const ProfileSource& of) const { return of.key.submission == submission; }
-    bool operator()(const ComparisonSource& of) const { return of.right.submission == submission; }
-    bool operator()(const EvaluationSource& of) const { return of.key.submission == submission; }
-    bool operator()(const RunningSource& of) const { return of.submission == &summary; }
-    bool operator()(const CodeSource& of) const { return of.submission == &summary; }
-    bool operator()(const RunSource& of) const { return of.run == summary.stored.identity.run; }
-    bool operator()(const ChallengeSource& of) const { return is_of(of.name, of.version); }
-    bool operator()(const BoardSource& of) const {
-      return is_of(of.board->variant.challenge, of.board->variant.version);
-    }
-  };
-  return std::visit(About{*found->second.submission}, source);
-}
-
-void SitePages::each_about(int submission,
-                           const std::function<void(const std::string&)>& take) const {
-  for (const std::string* address : order_) {
-    if (is_about(sources_.at(*address), submission)) take(*address);
-  }
 }
 
 std::optional<std::string> SitePages::render(const std::string& address) const {
@@ -171,7 +176,11 @@ std::string SitePages::render(const ComparisonSource& source) const {
     std::vector<Profile> profiles;
     if (!found.evaluation->profiled.empty())
       profiles = read_profiles(found.submission->stored, key.evaluation, report_);
-    return {key, found.submission->stored.identity.run, *found.evaluation, std::move(profiles)};
+    Evaluation facts = read_evaluation(found.submission->stored, key.evaluation);
+    Score scored = score(facts);
+    set_unverified(found.submission->stored.identity, scored);
+    return {key, found.submission->stored.identity.run, std::move(facts), std::move(scored),
+            std::move(profiles)};
   };
   return comparison_page(compared(source.left), compared(source.right));
 }
@@ -179,18 +188,19 @@ std::string SitePages::render(const ComparisonSource& source) const {
 std::string SitePages::render(const EvaluationSource& source) const {
   const Found& found = all_.at(source.key);
   const Evaluation evaluation = read_evaluation(found.submission->stored, source.key.evaluation);
-  EvaluationPage page{*found.submission, *found.evaluation, evaluation, {}, {}, {}, {}, nullptr};
+  Score scored = score(evaluation);
+  set_unverified(found.submission->stored.identity, scored);
+  EvaluationPage page{*found.submission, *found.evaluation, evaluation, scored, {}, {}, {}, {}, {}};
   const auto same = same_kernels_.find(found.evaluation->kernels);
   if (same != same_kernels_.end()) {
     page.same_kernels = same->second;
     std::erase(page.same_kernels, source.key);
   }
-  const Evaluation& facts = found.evaluation->facts;
-  if (const Leaderboard* board = board_of(facts)) page.board = board->address;
+  if (const Leaderboard* board = board_of(*found.evaluation)) page.board = board->address;
   const auto previous = previous_.find(source.key);
   if (previous != previous_.end()) page.previous = previous->second;
   page.best = best_beside(source.key);
-  page.challenge = site_.challenge_of(facts);
+  page.challenge = site_.challenge_of(*found.evaluation->terms);
   return evaluation_page(page);
 }
 

@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -13,20 +15,19 @@
 
 namespace kjudge {
 
-// All pages of a site by their addresses, each made when it is asked for: write_site() writes them,
+// The pages of a site by their addresses, each made when it is asked for: write_site() writes them,
 // a server shows them. Any thread may ask.
 class SitePages {
  public:
-  // Refers to `site`, which must outlive it and stay as it is. What cannot be read is left out,
-  // with a line to `report`.
+  // All of them. Refers to `site`, which must outlive it and stay as it is. What cannot be read is
+  // left out, with a line to `report`.
   SitePages(const Site& site, ReportLine report);
+  // Those that say something of this submission that is news when it was judged.
+  SitePages(const Site& site, ReportLine report, int submission);
 
   const std::vector<Leaderboard>& boards() const { return boards_; }
   // Every address, none before what it links to.
   void each(const std::function<void(const std::string& address)>& take) const;
-  // Those that say something of a submission that is news when it was judged.
-  void each_about(int submission,
-                  const std::function<void(const std::string& address)>& take) const;
   bool has(const std::string& address) const { return sources_.contains(address); }
   // nullopt: there is no such page. Fault::malformed when an evaluation cannot be read any more.
   std::optional<std::string> render(const std::string& address) const;
@@ -71,13 +72,15 @@ class SitePages {
       std::variant<AssetSource, ProfileSource, ComparisonSource, EvaluationSource, RunningSource,
                    CodeSource, RunSource, BoardSource, ChallengeSource, FrontSource>;
 
-  bool is_about(const Source& source, int submission) const;
   void relate();
   void list();
+  void list_about(int submission);
+  void add_assets();
+  void add_submission(const SubmissionSummary& submission);
   void add(std::string address, Source source);
   void add_evaluation(const EvaluationKey& key);
   std::optional<EvaluationKey> best_beside(const EvaluationKey& key) const;
-  const Leaderboard* board_of(const Evaluation& facts) const;
+  const Leaderboard* board_of(const EvaluationSummary& evaluation) const;
 
   std::string render(const AssetSource& source) const;
   std::string render(const ProfileSource& source) const;
@@ -94,8 +97,8 @@ class SitePages {
   const ReportLine report_;
   const std::vector<Leaderboard> boards_;
   std::map<EvaluationKey, Found> all_;
-  std::map<std::string, std::vector<EvaluationKey>> same_kernels_;
-  std::map<Variant, const Leaderboard*> board_of_;
+  std::unordered_map<std::string_view, std::vector<EvaluationKey>> same_kernels_;
+  std::map<Terms, const Leaderboard*> board_of_;     // of all dtypes
   std::map<EvaluationKey, EvaluationKey> previous_;  // of the same run and variant
   std::map<std::string, Source> sources_;
   std::vector<const std::string*> order_;

@@ -4,7 +4,8 @@
     rank_scale.py [--evaluations N] [--shapes N] [--runs N] [--folder DIR]
 
 Makes a results directory of that many submissions with an evaluation each, then ranks it from scratch
-and with its index, several times, and prints the best: other work disturbs. The directory goes away.
+and with its index, several times, and prints the best: other work disturbs. Where bench_publish_scale
+was built, another evaluation and its pages are timed too. The directory goes away.
 Results are hard links to a few thousand files, so that it is made in reasonable time and the caches of
 the file system are warm. Processor seconds are printed too, as they depend less on other work.
 """
@@ -110,7 +111,11 @@ def main():
         for name, times in (("from scratch", scratch), ("with index", with_index)):
             print("%-12s  %.2f s, %.2f s of processors, at most %.0f MiB" % (
                 name, min(t[0] for t in times), min(t[1] for t in times), max(t[2] for t in times)))
-        print("index         %.1f MiB" % (os.path.getsize(index) / 2**20))
+        print("index         %.1f MiB" % (os.path.getsize(index) / 2**20), flush=True)
+        publish = os.path.join(os.path.dirname(BINARY), "bench_publish_scale")
+        if os.access(publish, os.X_OK):
+            print("one evaluation more, with the pages that it changes:", flush=True)
+            subprocess.run([publish, folder, os.path.join(folder, "pages")], check=True)
     finally:
         shutil.rmtree(folder)
 

@@ -2,13 +2,15 @@
 """How many uploads kjudge serve takes, and how quickly: clients that hand in at a steady rate, each with
 a token and a connection of its own. None may be lost; 99 % must be answered within 200 ms.
 
-    serve_load.py [--clients 50] [--rate 200] [--seconds 60] [--stored N]   build-dev/bin/kjudge, or
-                                                                            KJUDGE_BINARY
+    serve_load.py [--clients 50] [--rate 200] [--seconds 60] [--stored N] [--evaluations N]
+
+Runs build-dev/bin/kjudge, or KJUDGE_BINARY. With stored evaluations it asks for pages too, before.
 """
 import argparse
 import http.client
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +18,8 @@ import tempfile
 import threading
 import time
 import uuid
+
+import rank_scale
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.environ.get("KJUDGE_BINARY", os.path.join(ROOT, "build-dev", "bin", "kjudge"))
@@ -53,9 +57,9 @@ class Client(threading.Thread):
             self.times_ms.append(1000 * (time.monotonic() - max(sent if turn == 0 else due, due)))
 
 
-def store_some(results, count):
-    """As many submissions as a long contest has."""
-    for number in range(1, count + 1):
+def store_some(results, there, count):
+    """Submissions that wait."""
+    for number in range(there + 1, there + count + 1):
         folder = os.path.join(results, "submissions", str(number))
         os.makedirs(os.path.join(folder, "files"))
         with open(os.path.join(folder, "files", "submission.py"), "w") as file:
@@ -66,12 +70,38 @@ def store_some(results, count):
                        "received": "2026-11-01T00:00:00Z", "owner": "client-%d" % (number % 50)}, file)
 
 
+def ask_for_pages(port, count):
+    """Prints how long one page after the other takes, a reader alone; the first request of each counts."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
+
+    def get(path):
+        sent = time.monotonic()
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        body = answer.read()
+        if answer.status != 200:
+            sys.exit("%s: %d" % (path, answer.status))
+        return 1000 * (time.monotonic() - sent), body
+
+    board = re.search(rb'href="(leaderboard/[^"]*)"', get("/")[1]).group(1).decode()
+    for name, path in (("front page", lambda i: "/"), ("leaderboard", lambda i: "/" + board),
+                       ("the same as JSON", lambda i: "/api/leaderboard/softmax"),
+                       ("evaluation", lambda i: "/evaluation/%d.html" % (1 + i * 7919 % count)),
+                       ("run", lambda i: "/run/run-%d.html" % i)):
+        answers = [get(path(i)) for i in range(100)]
+        times = sorted(ms for ms, _ in answers)
+        print("%-16s median %.1f ms, p99 %.1f ms; %d KiB" % (name, times[50], times[98], len(answers[0][1]) // 1024))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--rate", type=float, default=200, help="uploads a second, all clients together")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--stored", type=int, default=0, help="submissions that are there before")
+    parser.add_argument("--evaluations", type=int, default=0, help="submissions with one that are there before")
+    parser.add_argument("--runs", type=int, default=1000, help="of these")
+    parser.add_argument("--shapes", type=int, default=1, help="of each evaluation")
     options = parser.parse_args()
     folder = tempfile.mkdtemp(prefix="kjudge-load-")
     results = os.path.join(folder, "results")
@@ -79,12 +109,18 @@ def main():
         tokens = [subprocess.run([BINARY, "token", "add", "client-%d" % i, "--results", results], check=True, text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.strip()
                   for i in range(options.clients)]
-        store_some(results, options.stored)
+        if options.evaluations:
+            rank_scale.make(results, options)
+        store_some(results, options.evaluations, options.stored)
         server = subprocess.Popen(
             [BINARY, "serve", results, "--challenge", os.path.join(ROOT, "packages", "softmax"), "--listen",
              "127.0.0.1:0", "--unsafe", "--uploads-per-minute", "100000", "--access-log", os.path.join(folder, "log")],
             stdout=subprocess.PIPE, text=True)
+        started = time.monotonic()
         port = int(server.stdout.readline().strip().rstrip("/").rpartition(":")[2])
+        if options.evaluations:
+            print("listens after %.1f s" % (time.monotonic() - started))
+            ask_for_pages(port, options.evaluations)
         begin = time.monotonic() + 0.5
         clients = [Client(port, token, i, options, begin) for i, token in enumerate(tokens)]
         for client in clients:

@@ -100,13 +100,15 @@ class Case(unittest.TestCase):
 
     def popen(self, command, **options):
         """Of the test's own: it does not outlive it, however the test ends."""
-        process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process = subprocess.Popen(command, text=True, **{**pipes, **options})
 
         def end():
             process.kill()
             process.wait()
-            process.stdout.close()
-            process.stderr.close()
+            for pipe in (process.stdout, process.stderr):
+                if pipe is not None:
+                    pipe.close()
         self.addCleanup(end)
         return process
 

@@ -66,7 +66,7 @@ class GoldenFiles(_kjudge.Case):
         new = "submissions/2/evaluations/1/"
         self.assertEqual(sorted(path for path in set(after) - set(before) 
                                 if not path.startswith(("blobs/", "challenges/", "runs/"))),
-                         ["index.json", "store.json", "submissions/2/claims/1/lease.json"] +
+                         ["scores.index", "store.json", "submissions/2/claims/1/lease.json"] +
                          [new + name for name in ("bundle.kjb", "kernels.sha256", "log.txt", "result.json",
                                               "secret.json")])
         self.assertIn(b'"verdict": "accepted"', after[new + "result.json"])

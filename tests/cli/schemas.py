@@ -207,8 +207,8 @@ class Schemas(_kjudge.Case):
                 self.validator(document["format"].replace("/", "-")).validate(document)
             seen.add(document["format"])
         self.assertGreaterEqual(seen, {
-            "kjudge-bar/1", "kjudge-challenge/1", "kjudge-index/1", "kjudge-invalidation/1", "kjudge-lease/1",
-            "kjudge-rejudgement/1", "kjudge-rejudgement-end/1", "kjudge-result/1", "kjudge-secret/1",
+            "kjudge-bar/1", "kjudge-challenge/1", "kjudge-invalidation/1", "kjudge-lease/1", "kjudge-rejudgement/1",
+            "kjudge-rejudgement-end/1", "kjudge-result/1", "kjudge-secret/1",
             "kjudge-store/2", "kjudge-submission/1"})
 
 

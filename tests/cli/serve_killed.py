@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kjudge serve and kjudge judge killed at any moment under a stream of uploads: what was answered is
-there, once, and judged once.
+"""kjudge serve and kjudge judge killed, stopped or without room on the disk at any moment under a
+stream of uploads: what was answered is there, once, and judged once. The long forms:
 
-    KJUDGE_TEST_KILLS=500 serve_killed.py ServeKilled.test_killed_at_random     the long form
-    KJUDGE_TEST_SEED=N                                                          draws what another run drew
+    KJUDGE_TEST_KILLS=500 serve_killed.py ServeKilled.test_killed_at_random
+    KJUDGE_TEST_STOPS=100 serve_killed.py ServeKilled.test_stopped_past_its_lease
+    KJUDGE_TEST_FULL=100 serve_killed.py ServeKilled.test_a_disk_that_is_full_now_and_then
+    KJUDGE_TEST_SEED=N    draws what another run drew
 """
 
+import contextlib
+import ctypes
 import http.client
 import itertools
 import json
 import os
 import random
+import shutil
+import signal
 import sys
 import threading
 import time
@@ -18,6 +24,12 @@ import time
 import _kjudge
 import serve
 from several_judges import ELSEWHERE, usable_elsewhere
+
+CLONE_NEWNS, MS_REC, MS_PRIVATE, MNT_DETACH = 0x20000, 0x4000, 1 << 18, 2
+
+
+def mount_call(name, *arguments):
+    return getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments) == 0
 
 
 class Uploader(threading.Thread):
@@ -37,7 +49,7 @@ class Uploader(threading.Thread):
             # Most have the files of one before, whose verdict answers them: judging keeps up.
             body = self.case.upload(self.run_name, code=_kjudge.RIGHT + "# %s %d\n" % (self.run_name, turn // 8))
             while not self.hand_in(body):
-                time.sleep(0.02)
+                time.sleep(0.1)
             time.sleep(1.2)
 
     def hand_in(self, body):
@@ -58,6 +70,33 @@ class ServeKilled(serve.ServeCase):
         super().setUp()
         if not usable_elsewhere():
             self.skipTest("no network namespaces here")
+        self.lease = "120"
+        self.mounted = False
+        self.logs = itertools.count()
+
+    def tearDown(self):
+        if self.mounted:
+            if not self.is_well():
+                shutil.copytree(self.path("results"), self.path("results-kept"), symlinks=True)
+            mount_call("umount2", self.path("results").encode(), MNT_DETACH)
+        super().tearDown()
+
+    def is_well(self):
+        result = self._outcome.result
+        return not any(test is self for test, _ in result.failures + result.errors)
+
+    def popen(self, command, **options):
+        """What those say that go on goes to a file, for nobody reads a pipe meanwhile."""
+        if "serve" not in command and "--watch" not in command:
+            return super().popen(command, **options)
+        with open(self.path("%d.err" % next(self.logs)), "w") as log:
+            process = super().popen(command, stderr=log, **options)
+        process.log = log.name
+        return process
+
+    def said(self, process):
+        with open(process.log) as file:
+            return file.read()
 
     def start_server(self):
         """Again and again: the port may not be free at once."""
@@ -72,34 +111,25 @@ class ServeKilled(serve.ServeCase):
 
     def start_judge(self, before=()):
         return self.popen([*before, _kjudge.BINARY, "judge", "results", "--challenge", self.challenge, "--unsafe",
-                           "--watch"], cwd=self.folder, env=self.environment)
+                           "--watch", "--lease", self.lease], cwd=self.folder, env=self.environment)
 
     def rank(self):
         return self.run_kjudge("rank", "results", "--json")[0]
 
-    def test_killed_at_random(self):
-        kills = int(os.environ.get("KJUDGE_TEST_KILLS", "8"))
+    def under_uploads(self, disturb):
+        """`disturb` happens to a server and two judges while clients hand in; then all is judged.
+        It has what runs by name, what starts it again, and what draws."""
         seed = int(os.environ.get("KJUDGE_TEST_SEED", random.randrange(1 << 32)))
         print("seed", seed, file=sys.stderr)
-        draw = random.Random(seed)
         first = self.serve("--uploads-per-minute", "100000")
         starts = {"serve": self.start_server, "judge": self.start_judge,
                   "judge elsewhere": lambda: self.start_judge(ELSEWHERE)}
         running = {"serve": first, "judge": starts["judge"](), "judge elsewhere": starts["judge elsewhere"]()}
-        killed = dict.fromkeys(starts, 0)
         end = threading.Event()
         uploaders = [Uploader(self, "run-%d" % i, self.token("owner-%d" % i), end) for i in range(4)]
         for uploader in uploaders:
             uploader.start()
-        for _ in range(kills):
-            time.sleep(draw.uniform(0, 0.8))
-            name = draw.choice(["serve", "serve", "judge", "judge elsewhere"])
-            if running[name].poll() is not None:  # they end only by being killed
-                self.fail("%s: %s" % (name, running[name].communicate()))
-            running[name].kill()
-            running[name].communicate()
-            killed[name] += 1
-            running[name] = starts[name]()
+        disturb(running, starts, random.Random(seed))
         end.set()
         for uploader in uploaders:
             uploader.join()
@@ -112,12 +142,83 @@ class ServeKilled(serve.ServeCase):
         self.check_stored(answered)
         self.run_kjudge("fsck", "results")
         indexed = self.rank()
-        for name in ("index.json", "scores.index"):
-            os.remove(self.path("results", name))
+        os.remove(self.path("results/scores.index"))
         self.assertEqual(self.rank(), indexed)
         self.assertTrue(json.loads(indexed)["entries"])
-        print("killed: %s; %d submissions, %d of them handed in again because the answer was lost" %
-              (killed, len(answered), sum(uploader.repeated for uploader in uploaders)), file=sys.stderr)
+        print("%d submissions, %d of them handed in again because the answer was lost" %
+              (len(answered), sum(uploader.repeated for uploader in uploaders)), file=sys.stderr)
+
+    def assert_runs(self, name, process):
+        if process.poll() is not None:  # they end only by being killed
+            self.fail("%s: %d, %s" % (name, process.returncode, self.said(process)))
+
+    def test_killed_at_random(self):
+        killed = dict.fromkeys(("serve", "judge", "judge elsewhere"), 0)
+
+        def kill(running, starts, draw):
+            for _ in range(int(os.environ.get("KJUDGE_TEST_KILLS", "8"))):
+                time.sleep(draw.uniform(0, 0.8))
+                name = draw.choice(["serve", "serve", "judge", "judge elsewhere"])
+                self.assert_runs(name, running[name])
+                running[name].kill()
+                running[name].communicate()
+                killed[name] += 1
+                running[name] = starts[name]()
+        self.under_uploads(kill)
+        print("killed:", killed, file=sys.stderr)
+
+    def test_stopped_past_its_lease(self):
+        self.lease = "1"
+        told = []
+
+        def stop(running, starts, draw):
+            for _ in range(int(os.environ.get("KJUDGE_TEST_STOPS", "3"))):
+                time.sleep(draw.uniform(0, 0.8))
+                name = draw.choice(["serve", "judge", "judge elsewhere"])
+                self.assert_runs(name, running[name])
+                running[name].send_signal(signal.SIGSTOP)
+                time.sleep(draw.uniform(0.5, 3))
+                running[name].send_signal(signal.SIGCONT)
+            for name in ("judge", "judge elsewhere"):
+                self.assert_runs(name, running[name])
+                running[name].send_signal(signal.SIGINT)
+                running[name].communicate()
+                told.append(self.said(running[name]))
+        self.under_uploads(stop)
+        print("%d verdicts came too late" % sum(text.count("another judge took over") for text in told),
+              file=sys.stderr)
+
+    def test_a_disk_that_is_full_now_and_then(self):
+        # For this process and those that it starts, and gone with it.
+        os.mkdir(self.path("results"))
+        if not (mount_call("unshare", CLONE_NEWNS) and
+                mount_call("mount", b"none", b"/", None, MS_REC | MS_PRIVATE, None) and
+                mount_call("mount", b"tmpfs", self.path("results").encode(), b"tmpfs", 0, b"size=256m")):
+            self.skipTest("nothing can be mounted here: " + os.strerror(ctypes.get_errno()))
+        self.mounted = True
+        ballast = self.path("results", ".ballast")
+        ends = []
+
+        def fill(running, starts, draw):
+            for _ in range(int(os.environ.get("KJUDGE_TEST_FULL", "3"))):
+                time.sleep(draw.uniform(0, 1))
+                with open(ballast, "wb", buffering=0) as file:
+                    with contextlib.suppress(OSError):
+                        while file.write(bytes(1 << 16)):
+                            pass
+                time.sleep(draw.uniform(0.5, 2))
+                os.remove(ballast)
+                # As cron would: a judge that cannot write says so and ends; the server does not.
+                self.assert_runs("serve", running["serve"])
+                for name in ("judge", "judge elsewhere"):
+                    if running[name].poll() is not None:
+                        ends.append((self.said(running[name]), running[name].returncode))
+                        running[name] = starts[name]()
+        self.under_uploads(fill)
+        for err, status in ends:
+            self.assertEqual(status, 6, err)
+            self.assertIn("No space left on device", err)
+        print("%d judges found no room and ended" % len(ends), file=sys.stderr)
 
     def check_stored(self, answered):
         stored = {}

@@ -20,10 +20,10 @@ std::string page_url(const std::string& url, const std::string& address) {
 }
 
 // The run's place on the board of the whole challenge.
-void add_rank(Json::Object& answer, const ContestView& view, const Evaluation& facts,
+void add_rank(Json::Object& answer, const ContestView& view, const Terms& terms,
               const std::string& run) {
   for (const Leaderboard& board : view.pages.boards()) {
-    if (board.variant != variant_of(facts)) continue;
+    if (board.variant != variant_of(terms)) continue;
     for (const LeaderboardRow& row : board.rows) {
       if (row.ranked.entry.run != run) continue;
       answer.push_back({"rank", whole(row.ranked.rank)});
@@ -43,17 +43,18 @@ Json::List texts(const std::vector<std::string>& lines) {
 
 Json evaluation_answer(const ContestView& view, const SubmissionSummary& submission,
                        const EvaluationSummary& evaluation, const std::string& url) {
-  const Evaluation& facts = evaluation.facts;
+  const Terms& terms = *evaluation.terms;
   const int number = submission.stored.identity.number;
+  const Evaluation facts = read_evaluation(submission.stored, evaluation.number);
+  Score scored = score(facts);
+  set_unverified(submission.stored.identity, scored);
   Json::Object answer = {
       {"number", whole(evaluation.number)},
       {"url", text(page_url(url, evaluation_address(number, evaluation.number)))},
-      {"challenge", text(facts.challenge)},
-      {"challenge_version", whole(facts.challenge_version)}};
-  if (facts.arch.starts_with("sm_")) {
-    answer.push_back({"gpu", text(device_kind(facts.arch, facts.device))});
-  }
-  if (const Challenge* challenge = view.site.challenge_of(facts)) {
+      {"challenge", text(terms.challenge)},
+      {"challenge_version", whole(terms.challenge_version)}};
+  if (terms.arch.starts_with("sm_")) answer.push_back({"gpu", text(terms.device_kind)});
+  if (const Challenge* challenge = view.site.challenge_of(terms)) {
     std::set<std::string> dtypes;
     for (const Shape& shape : challenge->shapes) {
       if (shape.timed) dtypes.insert(shape.dtype);
@@ -69,11 +70,11 @@ Json evaluation_answer(const ContestView& view, const SubmissionSummary& submiss
                                        {"message", text(shape.message)}}});
   }
   answer.push_back({"shapes", Json{std::move(shapes)}});
-  answer.push_back({"score", score_to_json(evaluation.score)});
+  answer.push_back({"score", score_to_json(scored)});
   if (!evaluation.invalid.empty()) {
     answer.push_back({"invalid", Json{texts(evaluation.invalid)}});
   }
-  if (evaluation.score.ranked) add_rank(answer, view, facts, submission.stored.identity.run);
+  if (scored.ranked) add_rank(answer, view, terms, submission.stored.identity.run);
   return Json{std::move(answer)};
 }
 
@@ -81,8 +82,7 @@ Json evaluation_answer(const ContestView& view, const SubmissionSummary& submiss
 std::vector<const EvaluationSummary*> newest_evaluations(const SubmissionSummary& submission) {
   std::map<std::pair<std::string, std::string>, const EvaluationSummary*> newest;
   for (const EvaluationSummary& one : submission.evaluations) {
-    const Evaluation& facts = one.facts;
-    newest[{facts.challenge, device_kind(facts.arch, facts.device)}] = &one;
+    newest[{one.terms->challenge, one.terms->device_kind}] = &one;
   }
   std::vector<const EvaluationSummary*> found;
   for (const auto& [of, one] : newest) found.push_back(one);
@@ -94,7 +94,7 @@ bool has_all(const SubmissionSummary& submission, const std::vector<std::string>
   return std::all_of(wanted.begin(), wanted.end(), [&](const std::string& challenge) {
     return std::any_of(
         submission.evaluations.begin(), submission.evaluations.end(),
-        [&](const EvaluationSummary& one) { return one.facts.challenge == challenge; });
+        [&](const EvaluationSummary& one) { return one.terms->challenge == challenge; });
   });
 }
 
@@ -178,7 +178,7 @@ Json leaderboard_answer(const ContestView& view, const std::string& challenge,
     }
     for (const LeaderboardRow& row : board.others) {
       Json::Object one = row_answer(row);
-      one.push_back({"verdict", text(std::string(name(row.evaluation->facts.verdict)))});
+      one.push_back({"verdict", text(std::string(name(row.evaluation->verdict)))});
       unranked.push_back(Json{std::move(one)});
     }
     answer.push_back({"rows", Json{std::move(rows)}});

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "store/file_stamp.h"
 #include "store/identity.h"
-#include "store/index.h"
 #include "store/metric_counts.h"
 #include "web/server/contest_watch.h"
 #include "web/server/http.h"

@@ -47,7 +47,7 @@ ContestWatch::ContestWatch(const ResultsDirectory& results, std::vector<Challeng
   read();
   // What folders and versions without tokens brought stays the organizer's.
   std::set<std::string> claimed;
-  for (const IndexedSubmission& one : reader_.indexed()) {
+  for (const ScoredSubmission& one : reader_.index().submissions()) {
     if (one.identity.owner.empty() && claimed.insert(one.identity.run).second) {
       claim_run(results.path(), one.identity.run, "");
     }
@@ -106,7 +106,7 @@ void ContestWatch::read() {
   const std::vector<int> there = numbered(submissions);
   Site site = reader_.read();
   auto view = std::make_shared<const ContestView>(std::move(site), report_);
-  for (const IndexedSubmission& one : reader_.indexed()) {
+  for (const ScoredSubmission& one : reader_.index().submissions()) {
     if (!id_of(one.number)) note(one.number, one.identity.id);
   }
   // What was there before and cannot be read is damaged: its number is taken, its id lost.
