@@ -23,7 +23,7 @@ extern "C" __global__ void kernel(float** y) { *y = new float[16]; }
 extern "C" __global__ void kernel(void** y) { *y = __nv_aligned_device_malloc(64, 64); }
 #elif defined(CASE_LAUNCH)
 __global__ void child(float* y) { *y = 1; }
-extern "C" __global__ void kernel(float* y) { child<<<1, 1> > >(y); }
+extern "C" __global__ void kernel(float* y) { child<<<1, 1>>>(y); }
 #elif defined(CASE_GRAPH)
 extern "C" __global__ void kernel(cudaGraphExec_t graph) {
   cudaGraphLaunch(graph, cudaStreamGraphTailLaunch);
