@@ -48,7 +48,7 @@ class KilledProcesses(_kjudge.Case):
         later = several.replace("float maximum", "static int calls;\n    if (row == 1 && rows == 64 && "
                                 "++calls > 3) __builtin_trap();\n    float maximum")
         for source, words in ((at_once, "one of the kernels first, softmax failed: "),
-                              (later, "one of 3 kernels (first: node 0; softmax: nodes 1, 2) faulted while it ran")):
+                              (later, "one of 3 kernels (first: nodes 0, 1; softmax: node 2) faulted while it ran")):
             with self.subTest(words):
                 path = self.write("crash.py", source)
                 result = self.evaluate(path, "--challenge", challenge, "--pairs", "1", status=1)
