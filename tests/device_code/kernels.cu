@@ -17,10 +17,6 @@ extern "C" __global__ void kernel(float** y) {
 __device__ float plain[4];
 __managed__ float shared_value[4];
 extern "C" __global__ void kernel(float* y) { *y = shared_value[1] + plain[1]; }
-#elif defined(CASE_MANAGED)
-__device__ float plain[4];
-__managed__ float shared_value[4];
-extern "C" __global__ void kernel(float* y) { *y = shared_value[1] + plain[1]; }
 #elif defined(CASE_NEW)
 extern "C" __global__ void kernel(float** y) { *y = new float[16]; }
 #elif defined(CASE_ALIGNED)
