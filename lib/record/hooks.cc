@@ -3,6 +3,7 @@
 // The bodies of the hooks: one function for each entry, under the driver's own name. Every one goes
 // to the driver through the entries saved when it was opened, and none lets an exception out.
 
+#include <algorithm>
 #include <filesystem>
 
 #include "file.h"
@@ -241,6 +242,7 @@ KJ_HOOK cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
     if (observed.watch.is_open()) {
       throw Refused(Rule::managed_memory, cat("cuMemAllocManaged of ", bytes, " bytes"));
     }
+    observed.memory.check_limit("cuMemAllocManaged", bytes);
     const CUresult result = real(address, bytes, flags);
     if (result == CUDA_SUCCESS) {
       observed.memory.host_range_added({*address, bytes, "cuMemAllocManaged", true});
@@ -528,13 +530,56 @@ KJ_HOOK cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice de
   });
 }
 
+namespace {
+
+// How many bytes of device memory one of `limit` is; 0: it is about no memory. The stack is there
+// for every thread that the device holds.
+std::uint64_t bytes_per_unit(const Driver& driver, CUlimit limit) {
+  if (limit == CU_LIMIT_PRINTF_FIFO_SIZE || limit == CU_LIMIT_MALLOC_HEAP_SIZE) return 1;
+  if (limit != CU_LIMIT_STACK_SIZE) return 0;
+  CUdevice device = 0;
+  KJ_DRIVER(driver, cuCtxGetDevice(&device));
+  int processors = 0, threads = 0;
+  KJ_DRIVER(driver,
+            cuDeviceGetAttribute(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
+  KJ_DRIVER(driver, cuDeviceGetAttribute(
+                        &threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, device));
+  return static_cast<std::uint64_t>(processors) * static_cast<std::uint64_t>(threads);
+}
+
+const char* name_of(CUlimit limit) {
+  return limit == CU_LIMIT_STACK_SIZE         ? "cuCtxSetLimit: stacks"
+         : limit == CU_LIMIT_MALLOC_HEAP_SIZE ? "cuCtxSetLimit: a heap of device code"
+                                              : "cuCtxSetLimit: a buffer of printf";
+}
+
+}  // namespace
+
 KJ_HOOK cuCtxSetLimit(CUlimit limit, size_t value) {
-  return hooked(&Real::cuCtxSetLimit, [&](const Watched&, Observed& observed, auto real) {
-    const CUresult result = real(limit, value);
-    if (result == CUDA_SUCCESS) {
+  return hooked(&Real::cuCtxSetLimit, [&](const Watched& watched, Observed& observed, auto real) {
+    // What the driver takes unasked is not the submission's.
+    std::size_t unasked = 0, before = 0;
+    const std::uint64_t unit = bytes_per_unit(watched.driver, limit);
+    if (unit != 0) {
+      KJ_DRIVER(watched.driver, cuCtxGetLimit(&before, limit));
       const std::lock_guard lock(observed.mutex);
-      observed.limits[limit] = value;
+      unasked = observed.unasked_limits.emplace(limit, before).first->second;
     }
+    const auto take = [&](std::size_t wanted) {
+      if (unit == 0) return;
+      std::uint64_t bytes = 0;
+      const std::size_t more = wanted - std::min(wanted, unasked);
+      if (__builtin_mul_overflow(more, unit, &bytes)) bytes = ~std::uint64_t{0};
+      observed.memory.set_taken(name_of(limit), bytes);
+    };
+    take(value);
+    const CUresult result = real(limit, value);
+    if (result != CUDA_SUCCESS) {
+      take(before);
+      return result;
+    }
+    const std::lock_guard lock(observed.mutex);
+    observed.limits[limit] = value;
     return result;
   });
 }

@@ -82,6 +82,23 @@ void RecordedMemory::check_limit_locked(const char* call, std::uint64_t bytes) c
            kRegionGranule, "); allocate less"));
 }
 
+void RecordedMemory::set_taken(const std::string& what, std::uint64_t bytes) {
+  const Lock lock(mutex_);
+  std::size_t total = limit_;
+  if (total == 0) KJ_DRIVER(driver_, cuDeviceTotalMem(&total, current_device()));
+  std::uint64_t& taken = taken_[what];
+  const std::uint64_t others = bytes_ - taken;
+  if (bytes > taken && (others > total || bytes > total - others)) {
+    fail(CUDA_ERROR_OUT_OF_MEMORY,
+         cat(what, " of ", bytes, " bytes: ", others, " bytes of device memory are in use, and ",
+             total,
+             limit_ == 0 ? " are there" : " are allowed by the challenge's limits.memory_bytes"));
+  }
+  bytes_ = others;
+  add_bytes(bytes);
+  taken = bytes;
+}
+
 void RecordedMemory::add_bytes(std::uint64_t bytes) {
   bytes_ += bytes;
   peak_ = std::max(peak_, bytes_);
@@ -284,11 +301,15 @@ void RecordedMemory::check_access(std::uint64_t address, const CUmemAccessDesc& 
 void RecordedMemory::host_range_added(HostRange range) {
   const Lock lock(mutex_);
   host_[range.address] = range;
+  if (range.managed) add_bytes(range.size);
 }
 
 void RecordedMemory::host_range_removed(std::uint64_t address) {
   const Lock lock(mutex_);
-  host_.erase(address);
+  const auto found = host_.find(address);
+  if (found == host_.end()) return;
+  if (found->second.managed) bytes_ -= found->second.size;
+  host_.erase(found);
 }
 
 std::pair<Allocation, RecordedMemory::Live::const_iterator> RecordedMemory::run_from(

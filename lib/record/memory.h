@@ -61,6 +61,9 @@ class RecordedMemory {
   std::uint64_t reserve(std::uint64_t size, std::uint64_t alignment);
   bool unreserve(std::uint64_t address);
   void check_limit(const char* call, std::uint64_t bytes) const;
+  // Device memory that the driver takes for something else, such as a context's heap: `bytes` is
+  // what it takes from now on. Fails where that is over the limit.
+  void set_taken(const std::string& what, std::uint64_t bytes);
   void created(CUmemGenericAllocationHandle handle, std::uint64_t size);
   void imported(CUmemGenericAllocationHandle handle);
   void released(CUmemGenericAllocationHandle handle);
@@ -120,6 +123,7 @@ class RecordedMemory {
   std::map<CUmemGenericAllocationHandle, Physical> physical_;
   std::set<std::uint64_t> unmapped_later_;
   std::map<std::uint64_t, HostRange> host_;
+  std::map<std::string, std::uint64_t> taken_;
   std::uint64_t limit_ = 0, bytes_ = 0, peak_ = 0;
   std::atomic<bool> frees_held_{false};
 };

@@ -577,6 +577,9 @@ void Recording::write(const std::filesystem::path& path, const RecordingSeconds&
   const std::vector<std::size_t> used = used_images();
   check_device_code(used);
   const std::vector<LoadedVariable> all_variables = loaded_variables();
+  std::uint64_t variable_bytes = 0;
+  for (const LoadedVariable& variable : all_variables) variable_bytes += variable.size;
+  watched_.observed->memory.set_taken("variables of modules", variable_bytes);
   const std::vector<Variable> variables = unchanged_variables(used, all_variables);
   PointerRules rules(watched_, shapes_, all_variables);
   for (const RecordedShape& shape : shapes_) {

@@ -70,7 +70,8 @@ struct Observed {
   CaptureWatch watch;
 
   std::mutex mutex;
-  std::map<int, std::uint64_t> limits;  // cuCtxSetLimit
+  std::map<int, std::uint64_t> limits;          // cuCtxSetLimit
+  std::map<int, std::uint64_t> unasked_limits;  // as they were before
   // Last call that the recorder had to fail: what the contestant's exception comes from.
   struct CallFailure {
     CUresult result;

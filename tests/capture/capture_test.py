@@ -501,6 +501,45 @@ def kernel_fn(state, inputs, outputs): pass
 """, "cuMemAlloc of 1048576 bytes", "33554432 are allowed", memory_bytes=32 << 20)
         self.assertIn("in prepare", outcome.traceback)
 
+    def test_limits_of_the_context_count_as_memory(self):
+        for limit, value, words in ((0, 1 << 24, "stacks"), (1, 1 << 27, "printf"), (2, 1 << 27, "heap")):
+            with self.subTest(words):
+                set_limit = 'driver.call("cuCtxSetLimit", ctypes.c_int(%d), ctypes.c_size_t(%d))'
+                self.fails("out_of_memory", SCALE + "def prepare(ctx):\n    " +
+                           set_limit % (limit, value), "prepare: cuCtxSetLimit", words, "are allowed",
+                           memory_bytes=1 << 26)
+                self.fails("out_of_memory", SCALE + "def prepare(ctx):\n    " +
+                           set_limit % (limit, 1 << 60), words, "are there")
+        dump = self.accepted(SCALE + """
+def prepare(ctx):
+    for value in (1 << 25, 1 << 24):
+        driver.call("cuCtxSetLimit", ctypes.c_int(2), ctypes.c_size_t(value))
+""", memory_bytes=1 << 26).dump()
+        self.assertGreaterEqual(int(dump.split("peak_bytes ")[1].split()[0]), 3 << 23)
+
+    def test_managed_memory_counts(self):
+        self.fails("out_of_memory", SCALE + """
+def prepare(ctx):
+    address = ctypes.c_uint64()
+    driver.call("cuMemAllocManaged", ctypes.byref(address), ctypes.c_size_t(1 << 27), ctypes.c_uint(1))
+""", "cuMemAllocManaged of 134217728 bytes", memory_bytes=1 << 26)
+
+    def test_module_variables_count(self):
+        big = """
+#include <kjudge/host_kernel.h>
+typedef float many[1 << 22];
+KJ_VARIABLE(many, table) = {1};
+KJ_KERNEL(nothing, (float *, out)) { if (block->index.x == 1000000) out[0] = table[1]; }
+"""
+        source = SCALE + """
+def prepare(ctx):
+    return driver.load(driver.build("big.c"))
+"""
+        self.fails("out_of_memory", source, "variables of modules", "are allowed", files={"big.c": big},
+                   memory_bytes=1 << 23)
+        dump = self.accepted(source, files={"big.c": big}).dump()
+        self.assertGreater(int(dump.split("peak_bytes ")[1].split()[0]), 1 << 24)
+
     def test_freed_memory_counts_no_more(self):
         self.accepted(PRELUDE + """
 def prepare(ctx):
