@@ -13,8 +13,8 @@ import _kjudge
 
 GOLDEN = os.path.join(_kjudge.ROOT, "tests", "golden")
 # Would run, if any of it were taken for markup; and turns the direction of what follows.
-HOSTILE = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">'\"&lt;\u202egnp.exe"
-HOSTILE_LOG = "</pre></main><script>document.title='taken'</script>\n\x1b[31mred\x1b[0m \x00 \u2066 ]]> --> %s\n" % HOSTILE
+HOSTILE = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">'\"&lt;"
+HOSTILE_LOG = "</pre></main><script>document.title='taken'</script>\n\x1b[31mred\x1b[0m \x00 \u2066 ]]> --> \u202egnp.exe %s\n" % HOSTILE
 GPU = {"device": "NVIDIA H200 GPU-5f2cd15f-0f1e-026f-0ff7-9dabffb477ed", "arch": "sm_90",
        "driver": "cuda 13.0", "trust": "device"}
 
