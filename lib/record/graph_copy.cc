@@ -233,7 +233,7 @@ std::int32_t context_cache_config(const Watched& watched) {
   const auto get = reinterpret_cast<PFN_cuCtxGetCacheConfig_v3020>(
       watched.optional_entry("cuCtxGetCacheConfig", 3020));
   CUfunc_cache config = CU_FUNC_CACHE_PREFER_NONE;
-  if (get == nullptr || get(&config) != CUDA_SUCCESS) return -1;
+  if (get != nullptr) check_driver(watched.driver, get(&config), "cuCtxGetCacheConfig");
   return config == CU_FUNC_CACHE_PREFER_NONE ? -1 : static_cast<std::int32_t>(config);
 }
 

@@ -259,6 +259,58 @@ t = threading.Thread(target=call); t.start(); t.join()
                              prepare="driver.Stream(), driver.zeros(4), driver.zeros(4)",
                              helpers=self.WORK)
 
+    # As programs find them that are built with a default stream per thread.
+    PER_THREAD = """
+def per_thread(name, *types):
+    c = ctypes
+    found, status = c.c_void_p(), c.c_int()
+    driver.call("cuGetProcAddress_v2", name, c.byref(found), c.c_int(13000), c.c_uint64(2), c.byref(status))
+    version = "_v2" if name == b"cuStreamBeginCapture" else ""
+    exported = driver.raw(name.decode() + version + "_ptsz")
+    assert c.cast(exported, c.c_void_p).value == found.value, name
+    return lambda *values: check(name, c.CFUNCTYPE(c.c_int, *types)(found.value)(*values))
+
+def check(name, result):
+    assert result == 0, (name, result)
+
+def launch(y, x, factor, n, stream):
+    c = ctypes
+    values = [c.c_uint64(y.address), c.c_uint64(x.address), c.c_float(factor), c.c_int64(n)]
+    pointers = (c.c_void_p * 4)(*[c.addressof(value) for value in values])
+    per_thread(b"cuLaunchKernel", c.c_void_p, *[c.c_uint] * 7, c.c_void_p, c.c_void_p, c.c_void_p)(
+        kernels["scale"].handle, 4, 1, 1, 1, 1, 1, 0, stream, pointers, None)
+"""
+
+    def test_outside_work_on_the_default_stream_of_a_thread(self):
+        self.refused("outside_launch", self.LAUNCH + "launch(state, state, 1.0, 4, None)\n", "kernel scale",
+                     prepare="driver.zeros(4)", helpers=self.PER_THREAD)
+        self.refused("outside_launch", self.LAUNCH + """
+per_thread(b"cuMemsetD8Async", ctypes.c_uint64, ctypes.c_ubyte, ctypes.c_size_t, ctypes.c_void_p)(
+    state.address, 0, 4, None)
+""", "the first of cuMemsetD8Async", prepare="driver.zeros(4)", helpers=self.PER_THREAD)
+        self.refused("own_capture", self.LAUNCH + """
+per_thread(b"cuStreamBeginCapture", ctypes.c_void_p, ctypes.c_int)(None, 1)
+""", "begins or ends a stream capture", helpers=self.PER_THREAD)
+
+    def test_calls_for_a_default_stream_per_thread_are_recorded(self):
+        text = self.accepted(PRELUDE + self.PER_THREAD + """
+def prepare(ctx):
+    address = ctypes.c_uint64()
+    allocate = per_thread(b"cuMemAllocAsync", ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+    allocate(ctypes.addressof(address), 64, None)
+    per_thread(b"cuMemFreeAsync", ctypes.c_uint64, ctypes.c_void_p)(address.value, None)
+    allocate(ctypes.addressof(address), 64, None)
+    assert address.value >> 32 == 0x2d1b, hex(address.value)
+    array = driver.Array(address.value, 4, "float32")
+    launch(array, array, 1.0, 4, None)
+    return array
+
+def kernel_fn(state, inputs, outputs):
+    launch(outputs.y, inputs.x, inputs.factor, inputs.n, driver.current_stream().handle)
+    driver.fill_bytes(state, 0)
+""").dump()
+        self.assertIn("kernel scale", text)
+
     def test_waiting_copy_in_kernel_fn(self):
         # Refused by the driver, so nothing was done outside.
         self.refused("capture_invalidated", self.LAUNCH + "outputs.y.tolist()\n", "made a call")

@@ -28,6 +28,27 @@ def prepare(ctx):
     prepare_more(state)
     return state
 
+def cuda(name, *arguments):
+    result = getattr(ctypes.CDLL("libcuda.so.1"), name)(*arguments)
+    if result != 0:
+        raise RuntimeError("%s: CUresult %d" % (name, result))
+
+def in_thread(function):
+    import threading
+    context, failed = ctypes.c_void_p(), []
+    cuda("cuCtxGetCurrent", ctypes.byref(context))
+    def call():
+        try:
+            cuda("cuCtxSetCurrent", context)
+            function()
+        except Exception as error:
+            failed.append(error)
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+
 def plus_one(state, x, y, n):
     extension.check(state.library.plus_one(x if isinstance(x, int) else x.data_ptr(), y.data_ptr(), n,
                                            stream()))
@@ -90,6 +111,24 @@ REFUSED = {
                       "extension.check(s.device_launch.start(i.x.data_ptr(), o.y.data_ptr(), i.n,"
                       " stream()))", ["starts", "Launch"]),
 }
+
+# More that meets a rule above: (rule, what prepare does, what kernel_fn does, words of the message).
+REFUSED_TOO = [
+    ("outside_launch", "s.side, s.z = torch.cuda.Stream(), torch.ones(i_n, device='cuda')",
+     "o.y.copy_(i.x)\n    with torch.cuda.stream(s.side): s.z.zero_()", ["the first of cuMemset"]),
+    ("outside_launch", "s.side, s.z = torch.cuda.Stream(), torch.ones(i_n, device='cuda')",
+     "o.y.copy_(i.x)\n    with torch.cuda.stream(s.side): s.z[:8].copy_(i.x[:8])", ["the first of cuMemcpy"]),
+    ("outside_launch", "s.z = torch.ones(8, device='cuda')",
+     "o.y.copy_(i.x)\n    if torch.cuda.is_current_stream_capturing(): in_thread(lambda:"
+     " cuda('cuMemsetD8_v2', ctypes.c_uint64(s.z.data_ptr()), 0, ctypes.c_size_t(8)))",
+     ["the first of cuMemsetD8"]),
+    ("managed_memory", "pass", "o.y.copy_(i.x); cuda('cuMemAllocManaged', ctypes.byref(ctypes.c_uint64()),"
+     " ctypes.c_size_t(4096), 1)", ["cuMemAllocManaged of 4096 bytes"]),
+    ("cuda_array", "cuda('cuArrayCreate_v2', ctypes.byref(ctypes.c_void_p()),"
+     " (ctypes.c_uint64 * 3)(8, 8, 0x100000020))", "o.y.copy_(i.x)", ["cuArrayCreate"]),
+    ("own_capture", "s.side = torch.cuda.Stream()",
+     "o.y.copy_(i.x); cuda('cuStreamBeginCapture', ctypes.c_void_p(s.side.cuda_stream))", []),
+]
 
 SUBMISSION = PRELUDE + """
 def prepare_more(s):
@@ -174,8 +213,9 @@ class Refusals(Case):
                               self.path("b.kjb"), "--json", status=1, env=self.environment))
 
     def test_every_rule(self):
-        for rule, (prepare, kernel_fn, words) in REFUSED.items():
-            with self.subTest(rule):
+        cases = [(rule, *case) for rule, case in REFUSED.items()] + REFUSED_TOO
+        for rule, prepare, kernel_fn, words in cases:
+            with self.subTest(rule, kernel_fn=kernel_fn):
                 told = self.capture(SUBMISSION % (N, prepare, kernel_fn))
                 print("%s: %s" % (rule, told["message"]))
                 self.assertEqual(told["verdict"], "refused", told["message"] + told["log"][-2000:])

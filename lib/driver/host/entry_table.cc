@@ -8,6 +8,7 @@
 
 #include "driver/host/entry.h"
 #include "driver/host/old_versions.h"
+#include "driver/host/per_thread_api.h"
 
 using namespace kjudge;
 
@@ -263,6 +264,15 @@ const Row* best(const char* name, int version, bool& known) {
   return found;
 }
 
+// Null: this call has no stream, or none of that version.
+void* best_per_thread(const char* name, int version) {
+  for (std::size_t i = 0; i < kPerThreadEntryCount; ++i) {
+    const PerThreadEntry& entry = kPerThreadEntries[i];
+    if (std::strcmp(entry.name, name) == 0 && entry.version <= version) return entry.function;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 namespace kjudge {
@@ -275,8 +285,6 @@ bool is_entry(const std::string& call) {
 
 }  // namespace kjudge
 
-// Per-thread default streams are a compile-time choice that nothing made for this driver takes: the
-// variants for it are not there, and asking for them answers so.
 CUresult CUDAAPI cuGetProcAddress(const char* symbol, void** function, int version,
                                   cuuint64_t flags, CUdriverProcAddressQueryResult* status) {
   return process_call(__func__, [&] {
@@ -285,10 +293,11 @@ CUresult CUDAAPI cuGetProcAddress(const char* symbol, void** function, int versi
     require((flags & ~cuuint64_t{CU_GET_PROC_ADDRESS_LEGACY_STREAM |
                                  CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM}) == 0);
     bool known = false;
-    const Row* row = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0
-                         ? nullptr
-                         : best(symbol, version, known);
+    const Row* row = best(symbol, version, known);
     *function = row == nullptr ? nullptr : row->function;
+    if ((flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0) {
+      if (void* per_thread = best_per_thread(symbol, version)) *function = per_thread;
+    }
     if (status == nullptr) return;
     *status = row != nullptr ? CU_GET_PROC_ADDRESS_SUCCESS
               : known        ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
