@@ -379,7 +379,11 @@ std::vector<std::string> exported_calls() {
   return calls;
 }
 
-std::string without_version(const std::string& call) { return call.substr(0, call.rfind("_v")); }
+// Nor with the mark of a default stream per thread.
+std::string without_version(std::string call) {
+  call = call.substr(0, call.rfind("_ptsz"));
+  return call.substr(0, call.rfind("_v"));
+}
 
 }  // namespace
 
