@@ -6,12 +6,12 @@
 #include <thread>
 #include <utility>
 
+#include "bundle/kernels_hash.h"
 #include "error.h"
 #include "judge/backlog.h"
 #include "judge/device.h"
 #include "judge/device_lock.h"
 #include "judge/interrupt.h"
-#include "judge/kernels_hash.h"
 #include "judge/profile_shape.h"
 #include "judge/report.h"
 #include "judge/running_steps.h"

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <map>
 
+#include "bundle/kernels_hash.h"
 #include "error.h"
 #include "file.h"
 #include "judge/device.h"
 #include "judge/device_lock.h"
 #include "judge/interrupt.h"
-#include "judge/kernels_hash.h"
 #include "judge/report.h"
 #include "score/result_json.h"
 #include "store/blobs.h"

@@ -37,7 +37,8 @@ class Checker {
     const fs::path submissions = results_.path() / "submissions";
     names(results_.path(),
           {"submissions", "blobs", "runs", "tokens", "challenges", "bars", "invalidations",
-           "playoffs", "rejudgements", "store.json", "scores.index"},
+           "playoffs", "rejudgements", "store.json", "scores.index",
+           "index.json"},  // which an older kjudge left
           false);
     names(submissions, {}, true);
     for (const int number : numbered(submissions)) {
