@@ -5,9 +5,12 @@ SHAPES is a JSON list of shapes as a capture's request has them. Writes FOLDER/S
 FOLDER/SHAPE.y.eager, RUNS tensors each.
 """
 
+import atexit
 import json
 import os
+import shutil
 import sys
+import tempfile
 
 from _gpu import BINARY
 
@@ -20,6 +23,11 @@ from _arguments import Arguments, Context  # noqa: E402
 
 
 def load(path):
+    # What it writes beside itself is not left in the tree.
+    folder = tempfile.mkdtemp(prefix="kjudge-eager-")
+    atexit.register(shutil.rmtree, folder)
+    shutil.copytree(os.path.dirname(path), folder, dirs_exist_ok=True)
+    path = os.path.join(folder, os.path.basename(path))
     if path.endswith(".cu"):
         return cuda_submission.CudaSubmission(cuda_submission.compile_shared(
             cuda_submission.find_nvcc(), path, cuda_submission.device_arch(), []))

@@ -31,7 +31,7 @@ def prepare(ctx):
 def cuda(name, *arguments):
     result = getattr(ctypes.CDLL("libcuda.so.1"), name)(*arguments)
     if result != 0:
-        raise RuntimeError("%s: CUresult %d" % (name, result))
+        raise RuntimeError(name + ": CUresult " + str(result))
 
 def in_thread(function):
     import threading
@@ -115,7 +115,7 @@ REFUSED = {
 # More that meets a rule above: (rule, what prepare does, what kernel_fn does, words of the message).
 REFUSED_TOO = [
     ("outside_launch", "s.side, s.z = torch.cuda.Stream(), torch.ones(i_n, device='cuda')",
-     "o.y.copy_(i.x)\n    with torch.cuda.stream(s.side): s.z.zero_()", ["the first of cuMemset"]),
+     "o.y.copy_(i.x)\n    with torch.cuda.stream(s.side): s.z.zero_()", ["the first of kernel", "FillFunctor"]),
     ("outside_launch", "s.side, s.z = torch.cuda.Stream(), torch.ones(i_n, device='cuda')",
      "o.y.copy_(i.x)\n    with torch.cuda.stream(s.side): s.z[:8].copy_(i.x[:8])", ["the first of cuMemcpy"]),
     ("outside_launch", "s.z = torch.ones(8, device='cuda')",
