@@ -11,7 +11,6 @@
 #include "judge/device.h"
 #include "judge/device_lock.h"
 #include "judge/interrupt.h"
-#include "judge/kernels_hash.h"
 #include "judge/profile_shape.h"
 #include "judge/report.h"
 #include "judge/running_steps.h"
@@ -19,6 +18,7 @@
 #include "store/blobs.h"
 #include "store/challenges.h"
 #include "store/claim.h"
+#include "store/kernels_hash.h"
 
 namespace kjudge {
 namespace {

@@ -9,11 +9,11 @@
 #include "judge/device.h"
 #include "judge/device_lock.h"
 #include "judge/interrupt.h"
-#include "judge/kernels_hash.h"
 #include "judge/report.h"
 #include "score/result_json.h"
 #include "store/blobs.h"
 #include "store/claim.h"
+#include "store/kernels_hash.h"
 #include "store/numbered_folders.h"
 #include "store/pruning.h"
 

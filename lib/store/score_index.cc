@@ -23,6 +23,7 @@
 #include "file.h"
 #include "score/result_json.h"
 #include "store/claim.h"
+#include "store/kernels_hash.h"
 #include "store/numbered_folders.h"
 
 namespace kjudge {
@@ -286,8 +287,7 @@ class Part {
     found.node = std::move(facts.node);
     found.verdict = facts.verdict;
     if (facts.verdict == Verdict::judge_error) found.message = std::move(facts.message);
-    const fs::path kernels = folder / "kernels.sha256";
-    if (fs::exists(kernels)) found.kernels = read_file(kernels, 65).substr(0, 64);
+    found.kernels = kernels_in(folder);
     set_unverified(submission.identity, scored);
     found.timed = !scored.shapes.empty();
     found.ranked = scored.ranked;
@@ -297,6 +297,22 @@ class Part {
     found.interval = scored.interval;
     found.shapes = std::move(scored.shapes);
     return found;
+  }
+
+  // An older kjudge left only the recording; larger ones are not opened for this.
+  std::string kernels_in(const fs::path& folder) {
+    constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
+    const fs::path hash = folder / "kernels.sha256", bundle = folder / "bundle.kjb";
+    if (fs::exists(hash)) return read_file(hash, 65).substr(0, 64);
+    std::error_code error;
+    const auto size = fs::file_size(bundle, error);
+    if (error || size > kMostBytes) return "";
+    try {
+      return kernels_sha256(BundleReader(bundle).bundle());
+    } catch (const Error& problem) {
+      told.emplace_back(problem.what());
+      return "";
+    }
   }
 
   TermsPointer intern(Terms wanted) {
