@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bundle/kernels_hash.h"
+#include "store/kernels_hash.h"
 
 #include <doctest/doctest.h>
 

@@ -6,7 +6,6 @@
 #include <thread>
 #include <utility>
 
-#include "bundle/kernels_hash.h"
 #include "error.h"
 #include "judge/backlog.h"
 #include "judge/device.h"
@@ -19,6 +18,7 @@
 #include "store/blobs.h"
 #include "store/challenges.h"
 #include "store/claim.h"
+#include "store/kernels_hash.h"
 
 namespace kjudge {
 namespace {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 
-#include "bundle/kernels_hash.h"
 #include "error.h"
 #include "file.h"
 #include "judge/device.h"
@@ -14,6 +13,7 @@
 #include "score/result_json.h"
 #include "store/blobs.h"
 #include "store/claim.h"
+#include "store/kernels_hash.h"
 #include "store/numbered_folders.h"
 #include "store/pruning.h"
 

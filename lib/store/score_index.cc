@@ -19,11 +19,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "bundle/kernels_hash.h"
 #include "error.h"
 #include "file.h"
 #include "score/result_json.h"
 #include "store/claim.h"
+#include "store/kernels_hash.h"
 #include "store/numbered_folders.h"
 
 namespace kjudge {
