@@ -13,7 +13,8 @@ namespace kjudge {
 namespace {
 
 struct CaptureCommandOptions : DeviceOptions {
-  std::string submission, bundle, shape;
+  std::string submission, bundle;
+  VariantRequest only;
   std::string role = "submission";
   bool sandbox = false;
 };
@@ -32,13 +33,13 @@ int capture_command(const CaptureCommandOptions& options) {
   capture_options.role = parse_role(options.role);
   capture_options.submission = options.submission;
   capture_options.bundle = options.bundle;
-  capture_options.only_shape = options.shape;
+  capture_options.only = options.only;
   capture_options.device = options.device;
   if (capture_options.role == CaptureRole::submission && options.submission.empty()) {
     throw Error(Fault::usage, "capture: no submission given");
   }
   const Challenge challenge = for_arch(whole, identify(driver, options.device).arch);
-  require_shape(challenge, options.shape);
+  require_shapes(challenge, options.only);
   std::optional<Sandbox> sandbox;
   if (options.sandbox) {
     sandbox.emplace(Sandbox::Wanted{driver, options.device, {cache_directory()}});
@@ -76,7 +77,7 @@ void add_capture(CLI::App& app, int& status) {
                    "Whose code: a contestant's, or one of the challenge's own")
       ->check(CLI::IsMember({"submission", "baseline", "reference"}));
   add_device_options(*command, *options);
-  command->add_option("--shape", options->shape, "Only this shape")->type_name("NAME");
+  add_only_options(*command, options->only);
   command->add_flag("--sandbox", options->sandbox,
                     "Run the submission's code in a sandbox, as judge does");
   command->callback([=, &status] { status = capture_command(*options); });

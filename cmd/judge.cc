@@ -21,7 +21,7 @@ namespace kjudge {
 namespace {
 
 struct JudgeOptions : DeviceOptions {
-  std::string results, from, pages, profile, keep_bundles = "all";
+  std::string results, from, variant, pages, profile, keep_bundles = "all";
   bool unsafe = false, retry = false, watch = false;
   int lease_s = 120, jobs = 1;
 };
@@ -38,10 +38,23 @@ std::filesystem::path profiler(const JudgeOptions& options, const Driver& driver
   }
 }
 
-QueueOptions queue_options(const JudgeOptions& options, const Driver& driver) {
+// What those of --from ask for.
+VariantRequest variant_of(const JudgeOptions& options, const Challenge& challenge) {
+  if (options.variant.empty()) return {};
+  const VariantRequest variant = parse_request(options.variant);
+  if (variant.challenge != challenge.name) {
+    throw Error(Fault::usage,
+                cat("--variant ", options.variant, ": expected one of challenge ", challenge.name));
+  }
+  return wanted_of(challenge, variant);
+}
+
+QueueOptions queue_options(const JudgeOptions& options, const Challenge& challenge,
+                           const Driver& driver) {
   QueueOptions queue;
   queue.results = options.results;
   queue.from = options.from;
+  queue.variant = variant_of(options, challenge);
   queue.cache = cache_directory();
   queue.replay.device = options.device;
   queue.retry = options.retry;
@@ -92,6 +105,7 @@ std::vector<std::string> arguments_of(const JudgeOptions& options, const Challen
   // Of a watch each finds what is new; one is enough.
   if (options.watch && !options.from.empty() && job == 0) {
     arguments.insert(arguments.end(), {"--from", options.from});
+    if (!options.variant.empty()) arguments.insert(arguments.end(), {"--variant", options.variant});
   }
   if (!options.pages.empty()) arguments.insert(arguments.end(), {"--pages", options.pages});
   if (!options.profile.empty()) arguments.insert(arguments.end(), {"--profile", options.profile});
@@ -125,7 +139,8 @@ int judge_with_jobs(const JudgeOptions& options, const Challenge& challenge, con
   reports.line = say;
   JudgedSummary done;
   if (!options.from.empty() && !options.watch) {
-    done.refused = fill_queue(driver, challenge, queue_options(options, driver), reports);
+    done.refused =
+        fill_queue(driver, challenge, queue_options(options, challenge, driver), reports);
   }
   std::vector<std::vector<std::string>> jobs;
   for (int job = 0; job < options.jobs; ++job) {
@@ -155,7 +170,7 @@ int judge_command(const JudgeOptions& options) {
     sandbox.emplace(Sandbox::Wanted{
         driver, options.device, {options.results, options.from, cache_directory()}});
   }
-  QueueOptions queue = queue_options(options, driver);
+  QueueOptions queue = queue_options(options, challenge, driver);
   queue.sandbox = sandbox ? &*sandbox : nullptr;
   ProgressLine progress;
   QueueReports reports;
@@ -184,7 +199,7 @@ int judge_command(const JudgeOptions& options) {
     return exit_try_later;
   }
   if (done->elsewhere > 0) say(cat(done->elsewhere, " submissions are with other judges"));
-  print(summary_of(*done), options, done->elsewhere == 0);
+  print(summary_of(*done), options, done->elsewhere == 0 && done->for_others == 0);
   if (done->judge_errors > 0) return exit_judge_error;
   return done->refused.empty() ? exit_done : exit_not_accepted;
 }
@@ -203,6 +218,12 @@ void add_judge(CLI::App& app, int& status) {
           "First put the submissions of this folder into the queue: each .py or .cu file, each "
           "archive, each folder with submission.py or submission.cu")
       ->check(CLI::ExistingDirectory);
+  command
+      ->add_option("--variant", options->variant,
+                   "What the submissions of --from ask for: CHALLENGE[:dtype[:gpu[:shape]]]; else "
+                   "all of the challenge")
+      ->type_name("VARIANT")
+      ->needs("--from");
   add_device_options(*command, *options);
   command
       ->add_option("--pages", options->pages,

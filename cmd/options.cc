@@ -119,6 +119,12 @@ void add_driver_options(CLI::App& command, DeviceOptions& options) {
       ->check(integer_in(0, 1023));
 }
 
+void add_only_options(CLI::App& command, VariantRequest& only) {
+  command.add_option("--dtype", only.dtype, "Only shapes and tests of this dtype")
+      ->type_name("NAME");
+  command.add_option("--shape", only.shape, "Only this shape")->type_name("NAME");
+}
+
 ChosenDevice choose(const DeviceOptions& options, const std::filesystem::path& submission) {
   Challenge challenge = read_challenge(find_challenge(options.challenge, submission));
   const Driver& driver = open_driver(options.driver, challenge);

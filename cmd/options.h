@@ -46,6 +46,9 @@ void add_results_option(CLI::App& command, std::string& results,
 // Only --driver and --device.
 void add_driver_options(CLI::App& command, DeviceOptions& options);
 
+// --dtype and --shape, as the dtype and shape of a variant.
+void add_only_options(CLI::App& command, VariantRequest& only);
+
 struct ChosenDevice {
   Challenge challenge;
   const Driver& driver;

@@ -68,7 +68,7 @@ int profile_command(const ProfileCommandOptions& options) {
     CaptureOptions capture_options;
     capture_options.submission = submission;
     capture_options.bundle = bundle;
-    capture_options.only_shape = shape.name;
+    capture_options.only.shape = shape.name;
     capture_options.device = options.device;
     const CaptureOutcome outcome = capture(driver, challenge, capture_options);
     line.wipe();

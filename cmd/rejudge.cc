@@ -27,7 +27,7 @@ struct RejudgeOptions : SelectOptions {
 std::string score_text(const std::optional<Evaluation>& evaluation) {
   if (!evaluation) return "not judged yet";
   const Score scored = score(*evaluation);
-  if (!scored.ranked) return std::string(name(evaluation->verdict));
+  if (!scored.counts) return std::string(name(evaluation->verdict));
   std::array<char, 80> text{};
   std::snprintf(text.data(), text.size(), "%.3fx [%.3f, %.3f]", scored.speedup, scored.interval.low,
                 scored.interval.high);
@@ -37,7 +37,7 @@ std::string score_text(const std::optional<Evaluation>& evaluation) {
 std::string change_text(const Evaluation& old, const std::optional<Evaluation>& made) {
   if (!made) return "";
   const Score before = score(old), after = score(*made);
-  if (!before.ranked || !after.ranked) return old.verdict == made->verdict ? "" : "verdict";
+  if (!before.counts || !after.counts) return old.verdict == made->verdict ? "" : "verdict";
   std::array<char, 40> text{};
   std::snprintf(text.data(), text.size(), "%+.1f %%", 100 * (after.speedup / before.speedup - 1));
   return text.data();

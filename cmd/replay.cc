@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "file.h"
 #include "judge/report.h"
 #include "option_value.h"
 #include "options.h"
@@ -16,7 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ReplayCommandOptions : DeviceOptions {
-  std::string submission, baseline, reference, shape, again;
+  std::string submission, baseline, reference, again;
+  VariantRequest only;
   int pairs = kRounds * kPairsPerRound;
 };
 
@@ -29,7 +31,7 @@ int replay_command(const ReplayCommandOptions& options) {
   if (bundles.submission.empty()) bundles.submission = fs::path(options.again) / "bundle.kjb";
   ProgressLine line;
   ReplayOptions replay;
-  replay.only_shape = options.shape;
+  replay.only = options.only;
   replay.device = options.device;
   set_pairs(replay, options.pairs);
   if (!options.again.empty()) {
@@ -37,6 +39,10 @@ int replay_command(const ReplayCommandOptions& options) {
     replay.evaluation = secret.evaluation;
     replay.secret = secret.secret;
     replay.order_seed = secret.order_seed;
+    const fs::path result = fs::path(options.again) / "result.json";
+    if (replay.only.all_shapes() && fs::exists(result)) {
+      replay.only = result_from_json(read_file(result), result).variant;
+    }
   }
   const Evaluation evaluation =
       replay_bundles(driver, challenge, bundles, cache_directory(), replay,
@@ -63,7 +69,7 @@ void add_replay(CLI::App& app, int& status) {
   command->add_option("--reference", options->reference, "A bundle; else the challenge's reference")
       ->check(CLI::ExistingFile);
   add_device_options(*command, *options);
-  command->add_option("--shape", options->shape, "Only this shape")->type_name("NAME");
+  add_only_options(*command, options->only);
   command->add_option("--pairs", options->pairs, "Pairs of each shape")->check(integer_in(1, 3000));
   command->callback([=, &status] { status = replay_command(*options); });
 }

@@ -13,7 +13,8 @@ namespace kjudge {
 namespace {
 
 struct SelftestOptions : DeviceOptions {
-  std::string submission, shape;
+  std::string submission;
+  VariantRequest only;
   int pairs = kRounds * kPairsPerRound;
   bool eager = false;
 };
@@ -28,7 +29,7 @@ int selftest(const SelftestOptions& options) {
   evaluate_options.submission = submission;
   evaluate_options.cache = cache_directory();
   evaluate_options.eager = options.eager;
-  evaluate_options.replay.only_shape = options.shape;
+  evaluate_options.replay.only = options.only;
   evaluate_options.replay.device = options.device;
   set_pairs(evaluate_options.replay, options.pairs);
 
@@ -60,7 +61,7 @@ void add_selftest(CLI::App& app, int& status) {
                    "submission.cu; else that of the current folder, else the challenge's own")
       ->type_name("FILE|FOLDER");
   add_device_options(*command, *options);
-  command->add_option("--shape", options->shape, "Only this shape")->type_name("NAME");
+  add_only_options(*command, options->only);
   command
       ->add_option("--pairs", options->pairs, "Pairs of each shape; fewer are quicker, not ranked")
       ->check(integer_in(1, 3000));

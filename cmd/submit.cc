@@ -106,7 +106,7 @@ int follow(ContestClient& client, Json submission, const ClientOptions& options,
   } else if (show && is_done(submission)) {
     std::cout << shown(evaluations_text(submission));
   } else if (show) {
-    say(cat("submission ", number_of(submission), ": ", state_of(submission)));
+    say(cat("submission ", number_of(submission), ": ", state_text(submission)));
   }
   return show ? status_of(submission) : exit_done;
 }
@@ -183,8 +183,9 @@ void add_submit(CLI::App& app, int& status) {
       ->required()
       ->envname("KJUDGE_RUN");
   command
-      ->add_option("--challenge", options->challenge,
-                   "Name of the challenge, or all; else the one beside or above the submission")
+      ->add_option(
+          "--challenge", options->challenge,
+          "NAME[:dtype[:gpu[:shape]]], or all; else the one beside or above the submission")
       ->type_name("NAME")
       ->envname("KJUDGE_CHALLENGE");
   command->add_option("--contact", options->contact, "How to reach you")->type_name("TEXT");

@@ -13,7 +13,7 @@ Stopping this program stops nothing; --status NUMBER --wait takes the waiting up
 #     id         a UUID that the client makes; the same id again is the same submission, so a request
 #                whose answer was lost may be repeated
 #     run        name to group submissions under; it belongs to whoever used it first
-#     challenge  NAME[:DTYPE[:GPU[:SHAPE]]], or "all"
+#     challenge  NAME[:DTYPE[:GPU[:SHAPE]]], or "all": every challenge, whole
 #     file       "submission.py", "submission.cu", or an archive's name: .tar, .tar.gz, .tgz,
 #                .tar.zst or .zip
 #     code       the file's text (of a .py or .cu), or
@@ -28,11 +28,13 @@ Stopping this program stops nothing; --status NUMBER --wait takes the waiting up
 #     id, run, challenge   as handed in
 #     url          its page
 #     state        "waiting", "judging" or "done"
+#     variant      optional: the part of the challenge that was asked for
 #     position     while waiting: 1 is next
+#     waits_for    while waiting, optional: the GPU that was asked for, where no judge had it yet
 #     step         while judging, optional: what is being done
 #     poll_s       optional: seconds after which to ask again
-#     evaluations  when done: a list of objects with the fields challenge, dtype (optional), gpu
-#                  (optional), verdict, message, shapes (each with name, verdict, message) and score of
+#     evaluations  when done: a list of objects with the fields challenge, dtype (optional), variant
+#                  (optional: the part that was judged), gpu (optional), verdict, message, shapes (each with name, verdict, message) and score of
 #                  kjudge-evaluation(5), and rank and of, integers: 2 of 17 (absent: not ranked)
 #
 #   Whatever else it answers has a JSON object {"error": "what is wrong, and what to do"} and a status:
@@ -313,15 +315,22 @@ def hand_in(server, options):
     return server.ask("/api/submissions", body)
 
 
+def state_text(submission):
+    place = submission.get("position")
+    now = submission["state"]
+    if now == "waiting" and isinstance(place, int):
+        now = "waiting, position %d in the queue" % place
+    if submission["state"] == "waiting" and submission.get("waits_for"):
+        now += ", for a judge with %s, which none had yet" % submission["waits_for"]
+    if now == "judging" and submission.get("step") and sys.stderr.isatty():
+        now = "judging: %s" % submission["step"]
+    return now
+
+
 def wait(server, submission):
     told = None
     while submission["state"] != "done":
-        place = submission.get("position")
-        now = submission["state"]
-        if now == "waiting" and isinstance(place, int):
-            now = "waiting, position %d in the queue" % place
-        elif now == "judging" and submission.get("step") and sys.stderr.isatty():
-            now = "judging: %s" % submission["step"]
+        now = state_text(submission)
         if now != told:
             say("submission %d: %s" % (submission["number"], now))
             told = now
@@ -338,8 +347,10 @@ def interval_text(measured):
 
 
 def evaluation_lines(evaluation):
-    where = [evaluation.get("dtype", ""), "on " + evaluation["gpu"] if evaluation.get("gpu") else ""]
-    yield " ".join(filter(None, [evaluation["challenge"]] + where)) + ": " + evaluation["verdict"]
+    variant = evaluation.get("variant")
+    what = ["partial, %s" % variant] if variant else [evaluation["challenge"], evaluation.get("dtype")]
+    where = "on " + evaluation["gpu"] if evaluation.get("gpu") else ""
+    yield " ".join(filter(None, what + [where])) + ": " + evaluation["verdict"]
     if evaluation.get("message"):
         yield evaluation["message"]
     score = evaluation.get("score") or {}
@@ -357,14 +368,15 @@ def evaluation_lines(evaluation):
     if "speedup" in score:
         yield "score: %s %s" % interval_text(score)
     if "rank" in evaluation:
-        yield "rank: %d of %d" % (evaluation["rank"], evaluation["of"])
+        among = ", among those of %s" % variant if variant else ""
+        yield "rank: %d of %d%s" % (evaluation["rank"], evaluation["of"], among)
     elif score.get("why_not"):
         yield "not ranked: " + score["why_not"]
 
 
 def show(submission, address):
     if submission["state"] != "done":
-        say("submission %d: %s" % (submission["number"], submission["state"]))
+        say("submission %d: %s" % (submission["number"], state_text(submission)))
         return
     try:
         lines = [line for one in submission["evaluations"] for line in evaluation_lines(one)]

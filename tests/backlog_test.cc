@@ -126,6 +126,56 @@ TEST_CASE("the same files wait for the first one's verdict and have it") {
   CHECK(order(submissions) == std::vector{1, 3});
 }
 
+TEST_CASE("the same files for other shapes are judged for themselves") {
+  std::vector<ScoredSubmission> submissions = {
+      received(1, "ada", "same"), received(2, "ben", "same"), received(3, "cyd", "same"),
+      received(4, "dan", "same")};
+  submissions[1].identity.variant = parse_request("softmax:float32");
+  submissions[2].identity.variant = parse_request("softmax:float32:h200");
+  submissions[3].identity.variant = parse_request("softmax:::a");
+  CHECK(order(submissions) == std::vector{1, 2, 4});
+  submissions[0].evaluations.push_back(evaluated(Verdict::accepted));
+  submissions[1].evaluations.push_back(evaluated(Verdict::accepted));
+  const Backlog now = backlog(submissions, kTerms, never);
+  REQUIRE(now.waiting.size() == 2);
+  CHECK(now.waiting[0].submission == &submissions[2]);
+  CHECK(now.waiting[0].answered_by == &submissions[1]);
+  CHECK(now.waiting[1].answer == nullptr);
+  // Where the device runs nothing else, a part is all of it.
+  Shape only;
+  only.name = "a";
+  only.dtype = "float32";
+  submissions[1].evaluations.clear();
+  const Backlog whole = backlog(submissions, kTerms, never, {only});
+  REQUIRE(whole.waiting.size() == 3);
+  for (const Waiting& waiting : whole.waiting) CHECK(waiting.answered_by == &submissions[0]);
+}
+
+TEST_CASE("what asks for another GPU, or for shapes of one, is left to a judge with it") {
+  std::vector<ScoredSubmission> submissions = {received(1, "ada", "1"), received(2, "ben", "2"),
+                                               received(3, "cyd", "3"), received(4, "dan", "4")};
+  submissions[0].identity.variant = parse_request("softmax::h100");
+  submissions[1].identity.variant = parse_request("softmax::h200");
+  submissions[2].identity.variant = parse_request("softmax:float32");
+  Shape there;
+  there.name = "a";
+  there.dtype = "bfloat16";
+  const Backlog here = backlog(submissions, kTerms, never, {there});
+  CHECK(here.waiting.size() == 2);
+  CHECK(here.for_others == std::vector<const ScoredSubmission*>{&submissions[0], &submissions[2]});
+  // Of tests alone nothing is made.
+  there.dtype = "float32";
+  CHECK(backlog(submissions, kTerms, never, {there}).for_others.size() == 1);
+  there.timed = false;
+  CHECK(backlog(submissions, kTerms, never, {there}).for_others.size() == 2);
+  // Once that judge was there, nobody waits for it, and its files answer nobody here.
+  submissions[0].evaluations.push_back(
+      evaluated(Verdict::accepted, {"softmax", 1, "f00", "sm_90", "NVIDIA H100", 1}));
+  CHECK(backlog(submissions, kTerms, never).for_others.empty());
+  // Without a device all of them have a place.
+  CHECK(places_in_queue(submissions, {}, [](int) { return false; }).size() == 3);
+}
+
 TEST_CASE("a judge error is left, unless it is asked for") {
   std::vector<ScoredSubmission> submissions = {received(1, "ada", "1"), received(2, "ben", "2")};
   submissions[0].evaluations.push_back(evaluated(Verdict::judge_error));

@@ -480,3 +480,58 @@ TEST_CASE("the challenges that ship are right") {
   }
   CHECK(read >= 1);
 }
+
+TEST_CASE("what somebody asks for of a challenge, and what it has instead") {
+  const auto shape = [](const char* name, const char* arch, const char* dtype, bool timed = true) {
+    Shape made;
+    made.name = name;
+    made.arch = arch;
+    made.dtype = dtype;
+    made.timed = timed;
+    return made;
+  };
+  Challenge challenge;
+  challenge.name = "softmax";
+  challenge.version = 2;
+  challenge.shapes = {shape("a", "x86_64", "float32"), shape("b", "sm_*", "float32"),
+                      shape("c", "sm_90", "bfloat16"), shape("t", "sm_*", "bfloat16", false)};
+  const auto wanted = [&](const char* text) {
+    return request_text(wanted_of(challenge, parse_request(text)));
+  };
+  // What narrows nothing is left out.
+  CHECK(wanted_of(challenge, parse_request("softmax")) == VariantRequest{});
+  CHECK(wanted_of(challenge, parse_request("softmax@2")) == VariantRequest{});
+  CHECK(wanted("softmax:float32:x86_64") == "softmax::x86_64");
+  CHECK(wanted("softmax:float32") == "softmax:float32");
+  CHECK(wanted("softmax@2:bfloat16:NVIDIA H200:c") == "softmax:bfloat16:h200:c");
+  CHECK(wanted("softmax::sm_90") == "softmax::sm_90");
+  const auto said = [&](const char* text) {
+    return json_faults::message_of([&] { wanted_of(challenge, parse_request(text)); });
+  };
+  CHECK(said("softmax@1") == "challenge softmax is judged in version 2, not 1");
+  CHECK(said("softmax:int8") ==
+        "challenge softmax version 2 has no shape of dtype \"int8\"; it has bfloat16, float32");
+  CHECK(said("softmax:bfloat16::a") ==
+        "challenge softmax version 2 has no shape \"a\" here; it has c");
+  CHECK(said("softmax:::t") ==
+        "challenge softmax version 2 has no shape \"t\" here; it has a, b, c");
+  CHECK(said("softmax:bfloat16:sm_80").starts_with("challenge softmax version 2 has no shape of"));
+  challenge.shapes.resize(1);
+  CHECK(said("softmax::h200") ==
+        "challenge softmax has no shape for \"h200\"; it has shapes for x86_64");
+  CHECK(wanted("softmax::x86_64") == "softmax::x86_64");
+}
+
+TEST_CASE("a challenge's folder is told from the parts of a variant") {
+  const auto of = [](const char* text) {
+    const auto [name, parts] = split_name(text);
+    return name + " " + parts;
+  };
+  CHECK(of("softmax") == "softmax ");
+  CHECK(of("packages/softmax:float32") == "packages/softmax :float32");
+  CHECK(of("softmax@2::h200") == "softmax @2::h200");
+  const TempDir folder("kjudge-test");
+  const std::filesystem::path odd = folder.path() / "a:b";
+  std::filesystem::create_directory(odd);
+  CHECK(split_name(odd.string()).name == odd.string());
+}

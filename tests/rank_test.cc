@@ -110,6 +110,26 @@ TEST_CASE("part_of: a score over some of the shapes, its interval by round") {
   CHECK(!part_of(score(failed), {"a"}).ranked);
 }
 
+TEST_CASE("a score of part of the challenge is ranked where all shapes of the variant are there") {
+  const auto twice = [](int, int) { return 2.0; };
+  Evaluation asked =
+      evaluations::accepted({evaluations::shape("a", twice), evaluations::shape("b", twice)});
+  asked.variant = parse_request("softmax:float32");
+  const Score some = score(asked);
+  CHECK(some.counts);
+  CHECK(!some.ranked);
+  CHECK(some.why_not == "only softmax:float32 was asked for");
+  CHECK(some.speedup == 2);
+  CHECK(part_of(some, {"a", "b"}).ranked);
+  CHECK(part_of(some, {"b"}).ranked);
+  const Score more = part_of(some, {"a", "b", "c"});
+  CHECK(!more.ranked);
+  CHECK(more.why_not == "not all shapes of this variant were asked for");
+  asked.verdict = Verdict::wrong_result;
+  CHECK(!score(asked).counts);
+  CHECK(!part_of(score(asked), {"a"}).ranked);
+}
+
 TEST_CASE("target_met: the geometric mean of the submission's times") {
   Score score;
   CHECK(!target_met(5, score));

@@ -7,13 +7,13 @@
 
 #include <set>
 
+#include "challenge/variant_request.h"
 #include "error.h"
 #include "file.h"
 #include "json_faults.h"
 #include "store/judgements.h"
 #include "store/rejudgement.h"
 #include "store/submission_notes.h"
-#include "store/variant_request.h"
 
 using namespace kjudge;
 namespace fs = std::filesystem;

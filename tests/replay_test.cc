@@ -410,14 +410,14 @@ TEST_CASE("what a host kernel does to its worker is the submission's verdict") {
 TEST_CASE("only the shape that is asked for is measured") {
   Contest contest(DriverKind::host);
   be_quick(contest);
-  contest.options.only_shape = "n1000000";
+  contest.options.only.shape = "n1000000";
   const auto evaluation = contest.judge({{"right"}});
   REQUIRE(evaluation.shapes.size() == 1);
   CHECK(evaluation.shapes[0].name == "n1000000");
   CHECK(evaluation.shapes[0].rounds.size() == 1);
-  contest.options.only_shape = "ragged";
+  contest.options.only.shape = "ragged";
   CHECK(contest.judge({{"right"}}).shapes.at(0).rounds.empty());
-  contest.options.only_shape = "unknown";
+  contest.options.only.shape = "unknown";
   CHECK_THROWS_AS(contest.judge({{"right"}}), Error);
 }
 

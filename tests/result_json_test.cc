@@ -278,6 +278,7 @@ TEST_CASE("every field of a result refuses every wrong kind, and names itself") 
   evaluation.baseline_sha256 = evaluation.reference_sha256 = evaluation.bundle_sha256 =
       std::string(64, 'b');
   evaluation.sandbox = "bubblewrap 0.8.0, uid 60001, no cgroup";
+  evaluation.variant = parse_request("softmax:float32");
   const Json right = parse_json(result_to_json(evaluation), "right", Fault::bug);
   const int tried = json_faults::try_every_fault(
       right, result_json_format().schema,

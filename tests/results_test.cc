@@ -16,7 +16,7 @@ TEST_CASE("every field of submission.json refuses every wrong kind, and names it
   const std::string sha256(64, 'a');
   const std::string right =
       cat("{\"format\": \"kjudge-submission/1\", \"id\": \"u\", \"challenge\": \"softmax\", "
-          "\"run\": \"ada\", \"name\": \"a.py\", "
+          "\"variant\": \"softmax:float32\", \"run\": \"ada\", \"name\": \"a.py\", "
           "\"sha256\": \"",
           sha256,
           "\", \"received\": \"2025-01-31T12:00:00Z\", \"owner\": \"Ada\", \"contact\": \"me\", "

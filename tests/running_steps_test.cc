@@ -27,7 +27,8 @@ Challenge some_challenge() {
 
 TEST_CASE("steps are told as they begin, shapes by their place") {
   std::vector<RunningEvaluation> told;
-  RunningSteps steps(some_challenge(), [&](const RunningEvaluation& one) { told.push_back(one); });
+  RunningSteps steps(some_challenge().shapes,
+                     [&](const RunningEvaluation& one) { told.push_back(one); });
   steps({"waiting for process 7, which has this device", "", 0});
   steps({"capturing the baseline", "", 0});
   CHECK(told.empty());  // as it was told when the claim was taken

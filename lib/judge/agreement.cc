@@ -63,8 +63,8 @@ void check_shape(const Bundle& bundle, std::uint32_t index, const Shape& shape, 
 
 }  // namespace
 
-void check_agreement(const Bundle& bundle, const Challenge& challenge,
-                     const std::string& only_shape, Outputs outputs) {
+void check_agreement(const Bundle& bundle, const Challenge& challenge, const VariantRequest& only,
+                     Outputs outputs) {
   std::set<std::string> recorded;
   for (std::uint32_t i = 0; i < bundle.shapes.size(); ++i) {
     const std::string& shape_name = bundle.shapes[i].name;
@@ -81,7 +81,7 @@ void check_agreement(const Bundle& bundle, const Challenge& challenge,
     check_shape(bundle, i, *shape, outputs);
   }
   for (const Shape& shape : challenge.shapes) {
-    if ((only_shape.empty() || shape.name == only_shape) && !recorded.contains(shape.name)) {
+    if (only.takes(shape) && !recorded.contains(shape.name)) {
       throw Error(Fault::malformed, cat("shape ", shape.name, ": not recorded"));
     }
   }

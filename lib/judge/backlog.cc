@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <deque>
 #include <map>
 #include <string_view>
 #include <unordered_map>
@@ -49,12 +50,38 @@ bool has_verdict(const ScoredSubmission& submission) {
       [](const ScoredEvaluation& one) { return one.verdict != Verdict::judge_error; });
 }
 
+bool is_for(const VariantRequest& wanted, const Terms& terms, const std::vector<Shape>& shapes) {
+  if (!terms.arch.empty() && !names_device(wanted.gpu, terms.arch, terms.device_kind)) return false;
+  return shapes.empty() || wanted.all_shapes() ||
+         std::any_of(shapes.begin(), shapes.end(),
+                     [&](const Shape& shape) { return shape.timed && wanted.takes(shape); });
+}
+
+// Files, with what is asked for of the challenge where that is not all of it.
+class Contents {
+ public:
+  explicit Contents(const std::vector<Shape>& shapes) : shapes_(shapes) {}
+
+  std::string_view of(const SubmissionIdentity& identity) {
+    if (identity.variant.all_shapes()) return identity.sha256;
+    const VariantRequest wanted =
+        shapes_.empty() ? identity.variant : without_needless(identity.variant, shapes_);
+    if (wanted.all_shapes()) return identity.sha256;
+    return made_.emplace_back(cat(identity.sha256, "\n", wanted.dtype, "\n", wanted.shape));
+  }
+
+ private:
+  const std::vector<Shape>& shapes_;
+  std::deque<std::string> made_;
+};
+
 }  // namespace
 
 Backlog backlog(const std::vector<ScoredSubmission>& submissions, const Terms& terms,
-                const std::function<bool(int)>& again) {
-  std::unordered_map<std::string_view, double> turns;   // by run
-  std::unordered_map<std::string_view, Waiting> first;  // by hash of the files
+                const std::function<bool(int)>& again, const std::vector<Shape>& shapes) {
+  std::unordered_map<std::string_view, double> turns;  // by run
+  std::unordered_map<std::string_view, Waiting> first;
+  Contents contents(shapes);
   Backlog found;
   for (const ScoredSubmission& submission : submissions) {
     const SubmissionIdentity& identity = submission.identity;
@@ -68,7 +95,9 @@ Backlog backlog(const std::vector<ScoredSubmission>& submissions, const Terms& t
     const ScoredEvaluation* evaluation = evaluation_on(submission, terms);
     if (evaluation == nullptr && !identity.keep && has_verdict(submission)) continue;
     if (evaluation != nullptr && evaluation->verdict != Verdict::judge_error) {
-      first.try_emplace(identity.sha256, Waiting{&submission, &submission, evaluation});
+      first.try_emplace(contents.of(identity), Waiting{&submission, &submission, evaluation});
+    } else if (!is_for(identity.variant, terms, shapes)) {
+      if (!has_verdict(submission)) found.for_others.push_back(&submission);
     } else if (evaluation != nullptr && !again(submission.number)) {
       found.judge_errors.push_back({&submission, evaluation});
     } else {
@@ -77,7 +106,7 @@ Backlog backlog(const std::vector<ScoredSubmission>& submissions, const Terms& t
   }
   // Those that are judged came into `first` before any that waits.
   std::erase_if(found.waiting, [&](Waiting& waiting) {
-    const auto [at, alone] = first.try_emplace(waiting.submission->identity.sha256, waiting);
+    const auto [at, alone] = first.try_emplace(contents.of(waiting.submission->identity), waiting);
     if (alone) return false;
     waiting.answered_by = at->second.answered_by;
     waiting.answer = at->second.answer;

@@ -26,16 +26,19 @@ struct LeftError {
 struct Backlog {
   std::vector<Waiting> waiting;         // whose turn it is first
   std::vector<LeftError> judge_errors;  // after all attempts
+  // What asks for another GPU, or for shapes that this one does not run.
+  std::vector<const ScoredSubmission*> for_others;
 };
 
 // What has no evaluation on these terms. A submission waits since it was received, or since its run
 // last had a turn, whichever is later, and who waits longest is first: so a run's hundred do not
-// block another's one, and nobody waits for ever. Of several with the same files only the first
-// waits, until it has a verdict. A judge error is one, unless `again` takes its number. What cannot
-// be read is for a person to look at, not for a second verdict. Refers to `submissions`.
-// Fault::usage when one was judged for other files under the same version of the challenge.
+// block another's one, and nobody waits for ever. Of several with the same files that ask for the
+// same shapes only the first waits, until it has a verdict. A judge error is one, unless `again`
+// takes its number. What cannot be read is for a person to look at, not for a second verdict.
+// Refers to `submissions`. Fault::usage when one was judged for other files under the same version
+// of the challenge. `shapes` are those that the device of the terms runs; empty: not known.
 Backlog backlog(const std::vector<ScoredSubmission>& submissions, const Terms& terms,
-                const std::function<bool(int)>& again);
+                const std::function<bool(int)>& again, const std::vector<Shape>& shapes = {});
 
 // How many are before each that waits, as the judges of each challenge will take them: by number.
 // `challenges` may have more than submissions name. What `is_judged` says of a number is judged

@@ -239,7 +239,7 @@ void validate_bundle(const CaptureFiles& files, const Challenge& challenge,
   try {
     const BundleReader reader(files.bundle, limits);
     check_agreement(
-        reader.bundle(), challenge, options.only_shape,
+        reader.bundle(), challenge, options.only,
         options.role == CaptureRole::reference ? Outputs::as_expected : Outputs::as_submitted);
     outcome.peak_bytes = reader.bundle().provenance.peak_bytes;
   } catch (const Error& bad) {

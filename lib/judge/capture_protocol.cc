@@ -65,7 +65,7 @@ std::string capture_request(const Challenge& challenge, const CaptureOptions& op
                             const CaptureFiles& files, int device, std::uint64_t seed) {
   Json::List shapes;
   for (const Shape& shape : challenge.shapes) {
-    if (!options.only_shape.empty() && shape.name != options.only_shape) continue;
+    if (!options.only.takes(shape)) continue;
     Json made =
         shape_request(shape, options.role == CaptureRole::reference ? OutputTypes::expected
                                                                     : OutputTypes::submitted);

@@ -56,6 +56,8 @@ Evaluation begin_evaluation(const DeviceIdentity& device, const Challenge& chall
   evaluation.challenge = challenge.name;
   evaluation.challenge_version = challenge.version;
   evaluation.challenge_sha256 = challenge.sha256;
+  const VariantRequest only = without_needless(replay.only, challenge.shapes);
+  if (!only.all_shapes()) evaluation.variant = {challenge.name, 0, only.dtype, "", only.shape};
   evaluation.submission = submission;
   evaluation.kjudge_version = kVersion;
   evaluation.driver = device.driver;
@@ -95,12 +97,11 @@ Fd private_copy(const fs::path& path) {
 // The bundle at `path`, held to the device and the challenge. A cached one that another version of
 // kjudge wrote, or that a crash left, is an error of the caller's to act on.
 BundleReader open_bundle(const fs::path& path, const DeviceIdentity& device,
-                         const Challenge& challenge, const std::string& only_shape,
-                         CaptureRole role) {
+                         const Challenge& challenge, const VariantRequest& only, CaptureRole role) {
   BundleReader reader(private_copy(path).get(), path.string());
   try {
     check_recorded_here(reader.bundle().provenance, device);
-    check_agreement(reader.bundle(), challenge, only_shape,
+    check_agreement(reader.bundle(), challenge, only,
                     role == CaptureRole::reference ? Outputs::as_expected : Outputs::as_submitted);
   } catch (Error& error) {
     error.context(path.string());
@@ -190,15 +191,15 @@ void keep(const fs::path& bundle, const fs::path& to) {
 
 }  // namespace
 
-void require_shape(const Challenge& challenge, const std::string& only_shape) {
-  if (only_shape.empty()) return;
+void require_shapes(const Challenge& challenge, const VariantRequest& only) {
   std::string names;
   for (const Shape& shape : challenge.shapes) {
-    if (shape.name == only_shape) return;
-    names += cat(names.empty() ? "" : ", ", shape.name);
+    if (only.takes(shape)) return;
+    names += cat(names.empty() ? "" : ", ", shape.name, " of ", shape.dtype);
   }
-  throw Error(Fault::usage, cat("shape ", only_shape, ": challenge ", challenge.name,
-                                " has no such shape here; it has ", names));
+  throw Error(Fault::usage,
+              cat("shape ", only.shape, only.dtype.empty() ? "" : " of dtype ", only.dtype,
+                  ": challenge ", challenge.name, " has no such shape here; it has ", names));
 }
 
 fs::path challenge_bundle(const Driver& driver, const Challenge& challenge, CaptureRole role,
@@ -211,7 +212,7 @@ fs::path challenge_bundle(const Driver& driver, const Challenge& challenge, Capt
       cache / cat(challenge.name, "-", name(role), "-", key.substr(0, 16), ".kjb");
   if (fs::exists(path)) {
     try {
-      open_bundle(path, identity, challenge, "", role);
+      open_bundle(path, identity, challenge, {}, role);
       return path;
     } catch (const Error& error) {
       if (error.fault() != Fault::malformed) throw;  // else: captured again below
@@ -240,7 +241,7 @@ Evaluation evaluate(const Driver& driver, const Challenge& whole, const Evaluate
   const DeviceIdentity device = identify(driver, options.replay.device);
   const Challenge challenge =
       challenge_for(whole, device, driver, options.replay.device, options.cache);
-  require_shape(challenge, options.replay.only_shape);
+  require_shapes(challenge, options.replay.only);
   ReplayOptions replay = options.replay;
   Evaluation evaluation = begin_evaluation(device, challenge, options.submission.string(), replay);
   const ReportProgress progress = interruptible(report);
@@ -252,7 +253,7 @@ Evaluation evaluate(const Driver& driver, const Challenge& whole, const Evaluate
     CaptureOptions capture_options;
     capture_options.submission = options.submission;
     capture_options.bundle = work.path() / "submission.kjb";
-    capture_options.only_shape = replay.only_shape;
+    capture_options.only = replay.only;
     capture_options.device = replay.device;
     capture_options.eager = options.eager;
     capture_options.sandbox = options.sandbox;
@@ -265,13 +266,12 @@ Evaluation evaluate(const Driver& driver, const Challenge& whole, const Evaluate
         progress({"capturing the reference", "", 0});
         reference.emplace(open_bundle(challenge_bundle(driver, challenge, CaptureRole::reference,
                                                        options.cache, replay.device),
-                                      device, challenge, replay.only_shape,
-                                      CaptureRole::reference));
+                                      device, challenge, replay.only, CaptureRole::reference));
       }
       progress({"capturing the baseline", "", 0});
       baseline.emplace(open_bundle(
           challenge_bundle(driver, challenge, CaptureRole::baseline, options.cache, replay.device),
-          device, challenge, replay.only_shape, CaptureRole::baseline));
+          device, challenge, replay.only, CaptureRole::baseline));
     }
 
     capture_options.progress = progress;
@@ -304,12 +304,12 @@ Evaluation replay_bundles(const Driver& driver, const Challenge& whole,
                           const ReplayOptions& options, const ReportProgress& report) {
   const DeviceIdentity device = identify(driver, options.device);
   const Challenge challenge = challenge_for(whole, device, driver, options.device, cache);
-  require_shape(challenge, options.only_shape);
+  require_shapes(challenge, options.only);
   const ReportProgress progress = interruptible(report);
   const auto opened = [&](const fs::path& given, CaptureRole role) {
     return open_bundle(
         given.empty() ? challenge_bundle(driver, challenge, role, cache, options.device) : given,
-        device, challenge, options.only_shape, role);
+        device, challenge, options.only, role);
   };
   const auto submission = opened(bundles.submission, CaptureRole::submission);
   const DeviceLock lock = lock_device(device, options.device, progress);

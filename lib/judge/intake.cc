@@ -79,14 +79,17 @@ Found waiting_in(const fs::path& from, const ReportLine& line) {
 }  // namespace
 
 std::vector<RefusedHandIn> take_in(ResultsDirectory& results, const Challenge& challenge,
-                                   const fs::path& from,
+                                   const IntakeFrom& from,
                                    const std::vector<SubmissionIdentity>& present,
                                    const ReportLine& line) {
-  Found found = waiting_in(from, line);
+  Found found = waiting_in(from.folder, line);
   for (const fs::path& path : found.submissions) {
     check_interrupt();
     try {
-      results.add({path, run_of(path), challenge.name, challenge.limits.submission_bytes}, present);
+      ResultsDirectory::HandIn hand_in{path, run_of(path), challenge.name,
+                                       challenge.limits.submission_bytes};
+      hand_in.variant = from.variant;
+      results.add(hand_in, present);
     } catch (const Error& error) {
       if (error.fault() != Fault::submission) throw;
       found.refused.push_back({path.filename().string(), error.what()});

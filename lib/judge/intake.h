@@ -20,13 +20,17 @@ struct RefusedHandIn {
   std::string message;
 };
 
-// Puts every submission of the folder `from` (each .py or .cu file, each archive and each folder
+struct IntakeFrom {
+  std::filesystem::path folder;
+  VariantRequest variant;  // as SubmissionIdentity has it
+};
+// Puts every submission of the folder (each .py or .cu file, each archive and each folder
 // with submission.py or submission.cu, in the order of their names; run = name without .py, .cu or
 // an archive's suffix) into the queue for the challenge. What is refused at the door has a line and
 // is returned, in the order of the names; what is no submission has a line. Fault::usage when there
 // is no such folder.
 std::vector<RefusedHandIn> take_in(ResultsDirectory& results, const Challenge& challenge,
-                                   const std::filesystem::path& from,
+                                   const IntakeFrom& from,
                                    const std::vector<SubmissionIdentity>& present,
                                    const ReportLine& line);
 

@@ -14,7 +14,7 @@ void write_made_up_inputs(const Driver& driver, const Challenge& challenge,
                           const std::filesystem::path& folder) {
   std::vector<const Shape*> shapes;
   for (const Shape& shape : challenge.shapes) {
-    if (!options.only_shape.empty() && shape.name != options.only_shape) continue;
+    if (!options.only.takes(shape)) continue;
     if (uses_python(shape.regimes.front())) shapes.push_back(&shape);
   }
   if (shapes.empty()) return;

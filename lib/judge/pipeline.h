@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "challenge/challenge.h"
+#include "challenge/variant_request.h"
 #include "driver/driver.h"
 #include "replay/evaluation.h"
 #include "replay/replay.h"
@@ -25,7 +26,7 @@ struct CaptureOptions {
       submission;  // a .py or .cu file, or a folder or archive with submission.py or
                    // submission.cu at its root; not used for the challenge's own roles
   std::filesystem::path bundle;  // written only when the capture is accepted
-  std::string only_shape;        // empty: all
+  VariantRequest only;           // its dtype and shape: what is captured; none: all
   int device = 0;
   bool eager = false;  // call kernel_fn without a capture, for debuggers; writes no bundle
   const Sandbox* sandbox = nullptr;  // for the submission; null: its code runs as the user's own
@@ -67,8 +68,8 @@ struct EvaluateOptions {
 Evaluation evaluate(const Driver& driver, const Challenge& challenge,
                     const EvaluateOptions& options, const ReportProgress& progress);
 
-// Fault::usage, naming those there are, unless `only_shape` is empty or one of the challenge's.
-void require_shape(const Challenge& challenge, const std::string& only_shape);
+// Fault::usage, naming those there are, unless `only` has a shape or test of the challenge's.
+void require_shapes(const Challenge& challenge, const VariantRequest& only);
 
 // As evaluate(), from a bundle that exists. An empty reference or baseline is the challenge's, from
 // `cache`. Throws also Fault::malformed and Fault::host for what is wrong with a file given.

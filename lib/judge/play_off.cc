@@ -143,13 +143,14 @@ class PlayOffs {
         return;
       }
     }
+    const VariantRequest only = judged_for(group);
     PlayOff record;
     record.best = member(group.front());
     std::vector<std::string> results;
     for (std::size_t i = 1; i < group.size(); ++i) {
       check_interrupt();
       const std::string label = cat(label_of(group[i]), "against ", group.front().run, ": ");
-      Evaluation evaluation = replay(recordings.front(), recordings[i], label);
+      Evaluation evaluation = replay(recordings.front(), recordings[i], only, label);
       evaluation.submission = group[i].run;
       line_(label + summary(evaluation));
       if (evaluation.verdict == Verdict::judge_error) {
@@ -170,13 +171,26 @@ class PlayOffs {
                    }));
   }
 
-  Evaluation replay(const fs::path& best, const fs::path& other, const std::string& label) {
+  // What all of the group were judged for: all of the challenge where that is possible, since it
+  // counts then for every variant.
+  VariantRequest judged_for(const std::vector<Entry>& group) const {
+    for (const Entry& entry : group) {
+      const fs::path result = results_.submission(std::stoi(entry.submission)).folder /
+                              "evaluations" / std::to_string(entry.evaluation) / "result.json";
+      if (!result_from_json(read_file(result), result).variant.all_shapes()) return request_;
+    }
+    return {};
+  }
+
+  Evaluation replay(const fs::path& best, const fs::path& other, const VariantRequest& only,
+                    const std::string& label) {
     const ReplaySecret secret = draw_replay_secret();
     ReplayOptions replay;
     replay.device = options_.device;
     replay.evaluation = secret.evaluation;
     replay.secret = secret.secret;
     replay.order_seed = secret.order_seed;
+    replay.only = only;
     ReplayBundles bundles;
     bundles.baseline = best;
     bundles.submission = other;

@@ -2,6 +2,7 @@
 #include "judge/queue.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <thread>
 #include <utility>
@@ -53,6 +54,7 @@ class Queue {
         reports_(reports),
         index_(results, reports.line) {
     const DeviceIdentity device = identify(driver, options.replay.device);
+    shapes_ = for_arch(challenge, device.arch).shapes;
     other_devices_ = other_devices(driver, challenge, options.replay.device);
     terms_ = {challenge.name,
               challenge.version,
@@ -78,7 +80,7 @@ class Queue {
       }
       prune();
       index_.save();
-      done_.judge_errors = say_judge_errors();
+      say_left();
       if (!options_.watch) break;
       wait();
     }
@@ -102,8 +104,9 @@ class Queue {
   }
 
   Backlog look() {
-    return backlog(submissions(), terms_,
-                   [&](int number) { return options_.retry && !tried_.contains(number); });
+    return backlog(
+        submissions(), terms_,
+        [&](int number) { return options_.retry && !tried_.contains(number); }, shapes_);
   }
 
   // Of a judge that was killed between verdict and removal.
@@ -125,7 +128,7 @@ class Queue {
       present.push_back(one.identity);
       present.back().challenge = one.challenge;
     }
-    done_.refused = take_in(results_, challenge_, options_.from, present,
+    done_.refused = take_in(results_, challenge_, {options_.from, options_.variant}, present,
                             [&](const std::string& text) { say(text); });
   }
 
@@ -174,9 +177,10 @@ class Queue {
     evaluate_options.keep_bundle = claim.folder() / "bundle.kjb";
     evaluate_options.replay = options_.replay;
     evaluate_options.replay.other_devices = other_devices_;
+    evaluate_options.replay.only = submission.identity.variant;
     evaluate_options.sandbox = options_.sandbox;
     tried_.insert(submission.identity.number);
-    RunningSteps steps(for_arch(challenge_, terms_.arch),
+    RunningSteps steps(wanted_shapes(submission),
                        [&](const RunningEvaluation& running) { tell(submission, claim, running); });
     tell(submission, claim, {.updated = utc_now()});
     Evaluation evaluation;
@@ -197,6 +201,13 @@ class Queue {
     store(submission, claim,
           {submission.identity, std::move(evaluation), 0, first_with(kernels, submission.identity)},
           secret);
+  }
+
+  std::vector<Shape> wanted_shapes(const StoredSubmission& submission) const {
+    std::vector<Shape> wanted = shapes_;
+    std::erase_if(wanted,
+                  [&](const Shape& one) { return !submission.identity.variant.takes(one); });
+    return wanted;
   }
 
   // That it cannot be told is no reason not to judge.
@@ -303,7 +314,7 @@ class Queue {
     try {
       const DeviceLock lock = lock_device(identify(driver_, device), device, progress);
       const Challenge challenge = for_arch(challenge_, terms_.arch);
-      for (const Shape& shape : challenge.shapes) {
+      for (const Shape& shape : wanted_shapes(submission)) {
         if (!shape.timed) continue;
         const Profile profile = profile_shape({driver_, device, challenge, shape.name,
                                                folder / "bundle.kjb", submission.identity.name},
@@ -322,14 +333,25 @@ class Queue {
     return made;
   }
 
-  std::size_t say_judge_errors() {
+  // What nobody judges here, and why.
+  void say_left() {
     const Backlog left = look();
     for (const auto& [submission, evaluation] : left.judge_errors) {
       say(cat(label_of(submission->identity), "judge error after ", options_.attempts,
               " attempts, which is not the contestant's fault: ", first_line(evaluation->message),
               "; mend the cause, then judge with --retry"));
     }
-    return left.judge_errors.size();
+    done_.judge_errors = left.judge_errors.size();
+    done_.for_others = left.for_others.size();
+    std::map<std::string, std::string> numbers;  // by what they ask for
+    for (const ScoredSubmission* one : left.for_others) {
+      std::string& list = numbers[request_text(one->identity.variant)];
+      list += cat(list.empty() ? "" : ", ", one->number);
+    }
+    for (const auto& [variant, list] : numbers) {
+      say(cat("left for a judge elsewhere, since this is ", terms_.device_kind, ", what asks for ",
+              variant, ": ", list));
+    }
   }
 
   static std::string label_of(const SubmissionIdentity& identity) {
@@ -343,6 +365,7 @@ class Queue {
   const QueueReports& reports_;
   ScoreIndex index_;
   Terms terms_;
+  std::vector<Shape> shapes_;  // that the device runs
   std::vector<int> other_devices_;
   std::set<std::string> said_;
   std::set<int> tried_;

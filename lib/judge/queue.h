@@ -19,6 +19,7 @@ namespace kjudge {
 struct QueueOptions {
   std::filesystem::path results;
   std::filesystem::path from;  // a folder of submissions to put into the queue first; may be empty
+  VariantRequest variant;      // that these ask for; none: all of the challenge
   std::filesystem::path cache;
   ReplayOptions replay;
   const Sandbox* sandbox = nullptr;   // null: submissions run as the user
@@ -43,6 +44,7 @@ struct JudgedQueue {
   std::vector<RefusedHandIn> refused;    // now, at the door
   std::size_t judge_errors = 0;          // submissions whose last word is one, now or before
   std::size_t elsewhere = 0;             // submissions that other judges have still
+  std::size_t for_others = 0;            // those that ask for another GPU, or what it runs
 };
 
 // What happens, for whoever shows it; each but `line` may be empty.

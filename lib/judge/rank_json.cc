@@ -35,6 +35,7 @@ struct HistoryRow {
   Verdict verdict = Verdict::judge_error;
   std::optional<double> speedup;
   std::optional<Interval> interval;
+  VariantRequest variant;
   std::vector<std::string> invalid;
 };
 
@@ -52,6 +53,8 @@ struct RankDocument : RankTitle {
   std::vector<RankedRow> entries, pending;
   std::vector<BarRow> bars;
   std::vector<VariantStandings::Invalid> invalid;
+  std::vector<VariantStandings::Partial> partial;
+  std::vector<int> unverified;
 };
 
 struct HistoryDocument : RankTitle {
@@ -137,6 +140,15 @@ FieldTable<VariantStandings::Invalid> invalid_table() {
        required("reason", &I::reason, text_kind(), "why it does not count")});
 }
 
+FieldTable<VariantStandings::Partial> partial_table() {
+  using P = VariantStandings::Partial;
+  return FieldTable<P>(
+      {required("submission", &P::submission, rank_number(), "number of the submission"),
+       required("evaluation", &P::evaluation, rank_number(), "number of its evaluation"),
+       required("run", &P::run, text_kind(), "its run"),
+       required("variant", &P::variant, request_kind(), "that was asked for")});
+}
+
 FieldTable<HistoryRow> history_row_table() {
   using H = HistoryRow;
   return FieldTable<H>(
@@ -148,6 +160,8 @@ FieldTable<HistoryRow> history_row_table() {
        optional("speedup", &H::speedup, number_kind(), "absent where it is not ranked"),
        optional("interval", &H::interval, ends_kind(),
                 "lower and upper end of the speedup; absent where it is not ranked"),
+       optional("variant", &H::variant, request_kind(),
+                "the part of the challenge that was asked for; absent: all of it"),
        optional("invalid", &H::invalid, list_kind(text_kind()),
                 "reasons why it does not count; absent: it does")});
 }
@@ -184,6 +198,12 @@ const FieldTable<RankDocument>& rank_table() {
                               "what runs are compared with"));
     fields.push_back(required("invalid", &D::invalid, list_kind(object_kind(invalid_table())),
                               "evaluations that do not count"));
+    fields.push_back(optional("partial", &D::partial, list_kind(object_kind(partial_table())),
+                              "evaluations of another part of the challenge, which have no place "
+                              "here; absent: none"));
+    fields.push_back(optional("unverified", &D::unverified, list_kind(rank_number()),
+                              "accepted submissions whose files were not to be kept, which are not "
+                              "ranked; absent: none"));
     return fields;
   }());
   return table;
@@ -251,6 +271,8 @@ Json standings_json(const std::optional<VariantStandings>& standings, const Scor
         {number, bar.name, bar.basis, speedup_of(bar, *standings), bar.source, bar.date});
   }
   document.invalid = standings->invalid;
+  document.partial = standings->partial;
+  document.unverified = standings->unverified;
   return Json{rank_table().write(document)};
 }
 
@@ -262,7 +284,8 @@ Json history_json(const VariantStandings& standings, const std::string& run,
   set_title(document, standings);
   document.run = run;
   for (const HistoryEntry& one : history) {
-    HistoryRow row{one.started, one.submission, one.evaluation, one.id, one.verdict, {}, {}, {}};
+    HistoryRow row{
+        one.started, one.submission, one.evaluation, one.id, one.verdict, {}, {}, one.variant, {}};
     if (one.score.ranked) {
       row.speedup = one.score.speedup;
       row.interval = one.score.interval;

@@ -18,6 +18,14 @@ std::string bar_text(const Bar& bar) {
   return bar.basis == Bar::Basis::claimed ? "bar, claimed" : "bar";
 }
 
+std::string list_of(const std::vector<int>& submissions) {
+  constexpr std::size_t kNamed = 10;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(submissions.size(), kNamed); ++i)
+    list += cat(i == 0 ? "" : ", ", submissions[i]);
+  return list + (submissions.size() > kNamed ? ", ..." : "");
+}
+
 class StandingsTable {
  public:
   StandingsTable(const VariantStandings& standings, const ScoreIndex& index)
@@ -154,17 +162,29 @@ std::vector<std::string> standings_remarks(const VariantStandings& standings) {
                         " pending: faster than the first, and judged only once; kjudge playoff "
                         "judges again before they are ranked"));
   }
-  constexpr std::size_t kNamed = 10;
   std::map<std::string, std::vector<int>> invalid;  // submissions by reason
   for (const auto& one : standings.invalid) invalid[one.reason].push_back(one.submission);
   for (const auto& [reason, submissions] : invalid) {
-    std::string list;
-    for (std::size_t i = 0; i < std::min(submissions.size(), kNamed); ++i)
-      list += cat(i == 0 ? "" : ", ", submissions[i]);
     lines.push_back(cat(submissions.size(),
                         submissions.size() == 1 ? " evaluation does" : " evaluations do",
-                        " not count: ", reason, " (submission ", list,
-                        submissions.size() > kNamed ? ", ..." : "", ")"));
+                        " not count: ", reason, " (submission ", list_of(submissions), ")"));
+  }
+  std::map<std::string, std::vector<int>> partial;  // submissions by what was asked for
+  for (const auto& one : standings.partial) {
+    auto& submissions = partial[request_text(one.variant)];
+    if (submissions.empty() || submissions.back() != one.submission) {
+      submissions.push_back(one.submission);
+    }
+  }
+  for (const auto& [variant, submissions] : partial) {
+    lines.push_back(
+        cat(submissions.size(), submissions.size() == 1 ? " submission was" : " submissions were",
+            " judged only for ", variant, ", and ranked there: ", list_of(submissions)));
+  }
+  if (const std::size_t count = standings.unverified.size(); count > 0) {
+    lines.push_back(cat(count, count == 1 ? " submission is" : " submissions are",
+                        " unverified, and not ranked: the files were not to be kept: ",
+                        list_of(standings.unverified)));
   }
   if (standings.left_out > 0) {
     std::string list;
@@ -190,6 +210,9 @@ std::string history_table(const std::vector<HistoryEntry>& history) {
     std::string remark;
     for (const std::string& reason : one.invalid)
       remark += cat(remark.empty() ? "does not count: " : "; ", reason);
+    if (!one.variant.all_shapes()) {
+      remark += cat(remark.empty() ? "" : "; ", "partial: ", request_text(one.variant));
+    }
     const bool counts = score.ranked && one.invalid.empty();
     const bool record = counts && score.speedup > best;
     if (record) best = score.speedup;

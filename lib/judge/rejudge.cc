@@ -84,6 +84,7 @@ JudgedAgain judge_again(const Driver& driver, const Challenge& challenge,
   replay.evaluation = again.secret.evaluation;
   replay.secret = again.secret.secret;
   replay.order_seed = again.secret.order_seed;
+  replay.only = old.variant;
   std::optional<Evaluation> made;
   if (!options.from_files) {
     made = from_recording(driver, challenge, folder, options.cache, replay, progress);
@@ -130,6 +131,7 @@ fs::path recording_of(const Driver& driver, const Challenge& challenge,
   capture_options.submission = submission.folder / "files";
   capture_options.bundle = work / cat(submission.identity.number, ".kjb");
   capture_options.device = options.device;
+  capture_options.only = read_result(folder).variant;
   capture_options.sandbox = sandbox_of(options);
   capture_options.progress = progress;
   const DeviceIdentity device = identify(driver, options.device);

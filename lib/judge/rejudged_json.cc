@@ -112,7 +112,7 @@ const FieldTable<PrintedSets>& printed_sets_table() {
 SideScore side_of(const Evaluation& evaluation) {
   SideScore side{evaluation.id, evaluation.verdict, {}, {}};
   const Score scored = score(evaluation);
-  if (scored.ranked) {
+  if (scored.counts) {
     side.speedup = scored.speedup;
     side.interval = scored.interval;
   }

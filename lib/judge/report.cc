@@ -181,8 +181,9 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
 std::string summary(const Evaluation& evaluation) {
   const Score scored = score(evaluation);
   std::string text(name(evaluation.verdict));
-  if (scored.ranked) {
+  if (scored.counts) {
     text += formatted(", %.3fx ", scored.speedup) + interval_text(scored.interval);
+    if (!scored.ranked) text += cat(", partial: ", request_text(evaluation.variant));
   } else if (!evaluation.message.empty()) {
     text += cat(": ", printable(evaluation.message.substr(0, evaluation.message.find('\n'))));
   }
@@ -230,10 +231,11 @@ std::string evaluation_table(const Evaluation& evaluation) {
   }
   if (!scored.devices_agree)
     text += "the devices disagree: no speedup lies in all their intervals\n";
-  if (scored.ranked) {
+  if (scored.counts) {
     text += formatted("score: %.3fx ", scored.speedup) + interval_text(scored.interval) + "\n";
-  } else if (evaluation.verdict == Verdict::accepted) {
-    text += cat("not ranked: ", scored.why_not, "\n");
+  }
+  if (evaluation.verdict == Verdict::accepted && !scored.ranked) {
+    text += cat(scored.counts ? "partial: " : "not ranked: ", scored.why_not, "\n");
   }
   return text;
 }

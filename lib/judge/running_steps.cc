@@ -21,9 +21,9 @@ RunningEvaluation::Step step_of(const Progress& progress) {
 
 }  // namespace
 
-RunningSteps::RunningSteps(const Challenge& challenge, Tell tell) : tell_(std::move(tell)) {
+RunningSteps::RunningSteps(const std::vector<Shape>& shapes, Tell tell) : tell_(std::move(tell)) {
   for (const bool timed : {false, true}) {  // as they are replayed
-    for (const Shape& shape : challenge.shapes) {
+    for (const Shape& shape : shapes) {
       if (shape.timed != timed) continue;
       shape_numbers_.try_emplace(shape.name, static_cast<int>(shape_numbers_.size()) + 1);
     }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "challenge/challenge.h"
 #include "replay/replay.h"
@@ -17,8 +18,8 @@ namespace kjudge {
 class RunningSteps {
  public:
   using Tell = std::function<void(const RunningEvaluation&)>;
-  // `challenge` with the shapes of the device's arch.
-  RunningSteps(const Challenge& challenge, Tell tell);
+  // `shapes` are those that are replayed.
+  RunningSteps(const std::vector<Shape>& shapes, Tell tell);
   void operator()(const Progress& progress);
 
  private:

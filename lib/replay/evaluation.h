@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "challenge/challenge.h"
+#include "challenge/variant_request.h"
 #include "check/check.h"
 
 namespace kjudge {
@@ -103,6 +104,7 @@ struct Evaluation {
   std::string challenge;
   int challenge_version = 1;
   std::string challenge_sha256;
+  VariantRequest variant;  // the part of the challenge that was asked for; none: all of it
   std::string submission;  // path or name as handed in
   std::string submission_sha256;
   // Of the recordings that were replayed; absent where none was.

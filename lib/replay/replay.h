@@ -9,6 +9,7 @@
 
 #include "bundle/bundle.h"
 #include "challenge/challenge.h"
+#include "challenge/variant_request.h"
 #include "driver/driver.h"
 #include "replay/evaluation.h"
 
@@ -17,7 +18,7 @@ namespace kjudge {
 struct ReplayOptions {
   int rounds = kRounds;
   int pairs_per_round = kPairsPerRound;
-  std::string only_shape;  // empty: all, tests first
+  VariantRequest only;  // its dtype and shape: what is replayed; none: all, tests first
   int device = 0;
   std::vector<int> other_devices;  // on which evaluate() and replay_bundles() measure too
   std::string secret;              // of the inputs

@@ -44,13 +44,15 @@ Measurement::Measurement(const Driver& driver, const Challenge& challenge,
   for (const bool timed : {false, true}) {
     for (const Shape& shape : challenge.shapes) {
       if (shape.timed != timed) continue;
-      if (!options.only_shape.empty() && shape.name != options.only_shape) continue;
+      if (!options.only.takes(shape)) continue;
       shapes_.push_back(&shape);
     }
   }
   if (shapes_.empty()) {
     throw Error(Fault::usage, cat("challenge ", challenge.name, " has no shape ",
-                                  options.only_shape.empty() ? "here" : options.only_shape));
+                                  options.only.all_shapes()    ? "here"
+                                  : options.only.shape.empty() ? options.only.dtype
+                                                               : options.only.shape));
   }
   for (const Shape* shape : shapes_) {
     ShapeFacts facts;

@@ -237,6 +237,9 @@ const FieldTable<Evaluation>& result_table() {
        required("challenge_version", &E::challenge_version, integer_kind(1, 1'000'000),
                 "its version"),
        required("challenge_sha256", &E::challenge_sha256, hash_kind(), "of the challenge's folder"),
+       optional("variant", &E::variant, request_kind(),
+                "the part of the challenge that was asked for, CHALLENGE:dtype::shape; absent: all "
+                "of it"),
        required("submission", &E::submission, word_text(), "path or name as handed in"),
        required("submission_sha256", &E::submission_sha256, hash_kind(),
                 "of the submission's files"),

@@ -223,22 +223,27 @@ Score score(const Evaluation& evaluation) {
   }
   score.interval = span_of(score.rounds, score.speedup);
   add_devices(score, evaluation);
+  score.counts = score.why_not.empty();
+  if (!evaluation.variant.all_shapes()) {
+    not_ranked(cat("only ", request_text(evaluation.variant), " was asked for"));
+  }
   score.ranked = score.why_not.empty();
   return score;
 }
 
 Score part_of(const Score& whole, const std::vector<std::string>& names) {
   Score part;
-  part.why_not = whole.why_not;
   for (const ShapeScore& shape : whole.shapes) {
     if (std::find(names.begin(), names.end(), shape.name) != names.end()) {
       part.shapes.push_back(shape);
     }
   }
-  if (part.shapes.empty()) {
-    if (part.why_not.empty()) part.why_not = "none of the shapes is of this variant";
-    return part;
+  part.counts = whole.counts;
+  part.ranked = whole.counts && !part.shapes.empty() && part.shapes.size() == names.size();
+  if (!part.ranked) {
+    part.why_not = whole.counts ? "not all shapes of this variant were asked for" : whole.why_not;
   }
+  if (part.shapes.empty()) return part;
   std::vector<double> speedups;
   for (const ShapeScore& shape : part.shapes) speedups.push_back(shape.speedup);
   part.speedup = geometric_mean(speedups);
@@ -252,7 +257,6 @@ Score part_of(const Score& whole, const std::vector<std::string>& names) {
     if (values.size() == speedups.size()) part.rounds.push_back(geometric_mean(values));
   }
   part.interval = span_of(part.rounds, part.speedup);
-  part.ranked = whole.ranked;
   return part;
 }
 

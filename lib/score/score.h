@@ -40,7 +40,8 @@ struct DeviceScore {
 };
 
 struct Score {
-  bool ranked = false;  // accepted, with every timed shape and all rounds there
+  bool ranked = false;  // it counts, and every shape of the challenge was asked for
+  bool counts = false;  // accepted, with all rounds of every timed shape that was asked for
   std::string why_not;  // when not ranked
   double speedup = 0;   // geometric mean of the shapes'
   Interval interval;    // smallest to largest of `rounds`, and of `speedup`
@@ -52,11 +53,11 @@ struct Score {
 };
 
 // Raised when score() makes something else of the same facts, so that no index keeps the old.
-inline constexpr int kScoreRule = 1;
+inline constexpr int kScoreRule = 2;
 
 Score score(const Evaluation& evaluation);
 
-// The score over those of the shapes that `names` has. Not ranked where it has none of them.
+// The score over the shapes that `names` has. Ranked where the whole counts and has all of them.
 Score part_of(const Score& score, const std::vector<std::string>& names);
 
 }  // namespace kjudge

@@ -26,6 +26,21 @@ void keep_challenge(const ResultsDirectory& results, const Challenge& challenge)
   rename_new(folder.path() / "challenge", kept);  // that of another judge is as good
 }
 
+std::vector<Challenge> kept_challenges(const ResultsDirectory& results) {
+  std::vector<Challenge> found;
+  std::error_code error;
+  for (fs::directory_iterator at(results.path() / "challenges", error), end; !error && at != end;
+       at.increment(error)) {
+    for (const int version : numbered(at->path())) {
+      try {
+        found.push_back(read_challenge(at->path() / std::to_string(version)));
+      } catch (const Error&) {  // fsck tells what is wrong with it
+      }
+    }
+  }
+  return found;
+}
+
 std::optional<Challenge> kept_challenge(const ResultsDirectory& results, const Terms& terms) {
   const fs::path kept = kept_challenge_folder(results, terms.challenge, terms.challenge_version);
   if (fs::path(terms.challenge).filename() != terms.challenge) return std::nullopt;

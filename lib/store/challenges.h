@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "challenge/challenge.h"
 #include "store/results.h"
@@ -17,6 +18,8 @@ std::filesystem::path kept_challenge_folder(const ResultsDirectory& results,
                                             const std::string& challenge, int version);
 void keep_challenge(const ResultsDirectory& results, const Challenge& challenge);
 
+// Every one that can be read.
+std::vector<Challenge> kept_challenges(const ResultsDirectory& results);
 // With the shapes of the terms' arch. nullopt where it is not kept, or is another one by its hash.
 std::optional<Challenge> kept_challenge(const ResultsDirectory& results, const Terms& terms);
 

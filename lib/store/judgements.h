@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "challenge/variant_request.h"
 #include "score/rank.h"
 #include "store/records.h"
 #include "store/selection.h"
-#include "store/variant_request.h"
 
 namespace kjudge {
 

@@ -51,20 +51,22 @@ using SubmissionTerms = std::pair<int, const Terms*>;
 // same terms, for any of them may turn out invalid.
 std::set<SubmissionTerms> best_of_runs(const ScoreIndex& index,
                                        const Records<Invalidation>& invalidations) {
-  std::map<const Terms*, std::vector<Candidate>> by_terms;
+  // What was judged for a part of the challenge is ranked among its like.
+  std::map<std::pair<const Terms*, std::string>, std::vector<Candidate>> by_terms;
   for (const ScoredSubmission& submission : index.submissions()) {
     for (const ScoredEvaluation& one : submission.evaluations) {
       const bool invalid =
           !invalidations.empty() &&
           !invalid_reasons(invalidations, selectable(index, submission, one)).empty();
-      by_terms[one.terms.get()].push_back({submission.number, one.number, submission.identity.run,
-                                           one.id, one.ranked, invalid, one.speedup});
+      by_terms[{one.terms.get(), request_text(one.variant)}].push_back(
+          {submission.number, one.number, submission.identity.run, one.id, one.counts, invalid,
+           one.speedup});
     }
   }
   std::set<SubmissionTerms> best;
   for (const auto& [terms, candidates] : by_terms) {
     for (const Chosen& chosen : choose_best(candidates)) {
-      best.emplace(candidates[chosen.candidate].submission, terms);
+      best.emplace(candidates[chosen.candidate].submission, terms.first);
     }
   }
   return best;

@@ -107,6 +107,10 @@ const FieldTable<SubmissionIdentity>& submission_table() {
       required("id", &I::id, line_kind(1, 64), "UUID of the submission"),
       optional("challenge", &I::challenge, line_kind(0, 100),
                "name of the challenge; absent in version 1 of the layout, which held only one"),
+      optional(
+          "variant", &I::variant, request_kind(),
+          "the part of the challenge that is asked for, CHALLENGE:dtype:gpu:shape; absent: all "
+          "of it"),
       required("run", &I::run, line_kind(1, kRunBytes),
                "name a contestant groups submissions under"),
       required("name", &I::name, line_kind(1, kNameBytes), "file or folder as it was handed in"),
@@ -207,7 +211,7 @@ int ResultsDirectory::add(const HandIn& hand_in, const std::vector<SubmissionIde
   const auto is_same = [&](const SubmissionIdentity& other) {
     if (!hand_in.id.empty()) return other.id == hand_in.id;
     return other.run == identity.run && other.challenge == hand_in.challenge &&
-           other.sha256 == identity.sha256;
+           other.variant == hand_in.variant && other.sha256 == identity.sha256;
   };
   identity.run = run_name(path_, hand_in.run, hand_in.owner);
   // Whoever put it there may not have come to this yet, or have been killed before.
@@ -220,6 +224,7 @@ int ResultsDirectory::add(const HandIn& hand_in, const std::vector<SubmissionIde
   }
   identity.id = hand_in.id.empty() ? random_uuid() : hand_in.id;
   identity.challenge = hand_in.challenge;
+  identity.variant = hand_in.variant;
   identity.owner = hand_in.owner;
   identity.contact = hand_in.contact;
   identity.keep = hand_in.keep;

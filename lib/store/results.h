@@ -40,6 +40,8 @@ struct SubmissionIdentity {
   std::string owner;     // whose token handed it in; empty: the organizer
   std::string contact;   // how to reach the author; may be empty
   bool keep = true;      // false: its files go once it is judged, and it is not ranked
+  // The part of the challenge that is asked for, and on which GPU; none: all of it, on any.
+  VariantRequest variant = {};
   bool operator==(const SubmissionIdentity&) const = default;
 };
 
@@ -82,7 +84,7 @@ class ResultsDirectory {
 
   // Puts `from` (see copy_submission, with its faults; names that could not be read back are the
   // submission's fault too) under the next number, durably. The same id or, without one, the same
-  // run with the same bytes for the same challenge is there once: then its number is returned and
+  // run with the same bytes for the same variant is there once: then its number is returned and
   // nothing is written. `present` is what was there a while ago, ascending by number; what has a
   // lower number than its last and is not in it is not looked at. The run is the owner's from then
   // on. Fault::usage when it is another's.
@@ -93,6 +95,7 @@ class ResultsDirectory {
     std::string id;  // UUID; empty: a new one
     std::string owner, contact;
     bool keep = true;
+    VariantRequest variant;  // as SubmissionIdentity has it
     // The id of a submission that is known to be there, so that it is not read; nullopt: not known.
     std::function<std::optional<std::string>(int number)> id_of;
   };

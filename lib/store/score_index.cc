@@ -31,7 +31,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic = "kjudge-scores/3\n";
+constexpr std::string_view kMagic = "kjudge-scores/4\n";
 constexpr std::size_t kMostIndexBytes = std::size_t{1} << 31;
 constexpr std::size_t kBodyAt = kMagic.size() + sizeof(int) + sizeof(std::uint64_t);
 using TermsPointer = std::shared_ptr<const Terms>;
@@ -149,13 +149,15 @@ void put_evaluation(File& file, E& evaluation) {
   put_stamp(file, evaluation.stamp);
   file.terms(evaluation.terms);
   for (auto* text : {&evaluation.id, &evaluation.started, &evaluation.node, &evaluation.message,
-                     &evaluation.kernels, &evaluation.why_not}) {
+                     &evaluation.kernels, &evaluation.why_not, &evaluation.variant.challenge,
+                     &evaluation.variant.dtype, &evaluation.variant.shape}) {
     file.text(*text);
   }
   auto verdict = static_cast<std::uint8_t>(evaluation.verdict);
   file.number(verdict);
   if constexpr (!std::is_const_v<E>) evaluation.verdict = static_cast<Verdict>(verdict);
   file.number(evaluation.ranked);
+  file.number(evaluation.counts);
   file.number(evaluation.timed);
   for (auto* value : {&evaluation.speedup, &evaluation.interval.low, &evaluation.interval.high}) {
     file.number(*value);
@@ -173,7 +175,8 @@ void put_submission(File& file, S& submission) {
   auto& identity = submission.identity;
   for (auto* text : {&identity.id, &identity.challenge, &identity.run, &identity.name,
                      &identity.sha256, &identity.received, &identity.owner, &identity.contact,
-                     &submission.notes.label, &submission.notes.license}) {
+                     &identity.variant.challenge, &identity.variant.dtype, &identity.variant.gpu,
+                     &identity.variant.shape, &submission.notes.label, &submission.notes.license}) {
     file.text(*text);
   }
   file.number(identity.keep);
@@ -290,9 +293,11 @@ class Part {
     found.kernels = kernels_in(folder);
     set_unverified(submission.identity, scored);
     found.timed = !scored.shapes.empty();
+    found.variant = std::move(facts.variant);
     found.ranked = scored.ranked;
+    found.counts = scored.counts;
     found.why_not = std::move(scored.why_not);
-    if (!scored.ranked) return found;
+    if (!scored.counts) return found;
     found.speedup = scored.speedup;
     found.interval = scored.interval;
     found.shapes = std::move(scored.shapes);
@@ -417,9 +422,11 @@ bool ScoreIndex::agrees_with(const ScoreIndex& other) const {
   const auto same_evaluation = [&](const ScoredEvaluation& a, const ScoredEvaluation& b) {
     const auto fields = [](const ScoredEvaluation& of) {
       return std::tie(of.number, of.stamp, *of.terms, of.id, of.started, of.node, of.verdict,
-                      of.message, of.kernels, of.ranked, of.why_not, of.timed, of.speedup);
+                      of.message, of.kernels, of.ranked, of.counts, of.why_not, of.timed,
+                      of.speedup);
     };
-    return fields(a) == fields(b) && same_interval(a.interval, b.interval) &&
+    return fields(a) == fields(b) && a.variant == b.variant &&
+           same_interval(a.interval, b.interval) &&
            std::equal(a.shapes.begin(), a.shapes.end(), b.shapes.begin(), b.shapes.end(),
                       same_shape);
   };
@@ -513,6 +520,7 @@ const ScoredSubmission* ScoreIndex::find(int number) const {
 Score ScoreIndex::score_of(const ScoredEvaluation& evaluation) const {
   Score score;
   score.ranked = evaluation.ranked;
+  score.counts = evaluation.counts;
   score.why_not = evaluation.why_not;
   score.speedup = evaluation.speedup;
   score.interval = evaluation.interval;
@@ -521,8 +529,8 @@ Score ScoreIndex::score_of(const ScoredEvaluation& evaluation) const {
 }
 
 void set_unverified(const SubmissionIdentity& submission, Score& score) {
-  if (submission.keep || !score.ranked) return;
-  score.ranked = false;
+  if (submission.keep || !score.counts) return;
+  score.ranked = score.counts = false;
   score.why_not = "unverified: its files were not to be kept";
 }
 

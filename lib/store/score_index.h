@@ -22,15 +22,16 @@ struct ScoredEvaluation {
   FileStamp stamp;                     // of result.json
   std::shared_ptr<const Terms> terms;  // one for all that have the same in an index
   std::string id, started, node;
+  VariantRequest variant;  // as result.json has it
   Verdict verdict = Verdict::judge_error;
-  std::string message;  // of a judge error, else empty
-  std::string kernels;  // hash of what its recording launches; empty: not known
-  bool ranked = false;
-  std::string why_not;  // where it is not
-  bool timed = false;   // a shape has times
+  std::string message;                  // of a judge error, else empty
+  std::string kernels;                  // hash of what its recording launches; empty: not known
+  bool ranked = false, counts = false;  // as Score has them
+  std::string why_not;                  // where it is not ranked
+  bool timed = false;                   // a shape has times
   double speedup = 0;
   Interval interval;
-  std::vector<ShapeScore> shapes;  // where it is ranked
+  std::vector<ShapeScore> shapes;  // where it counts
 };
 
 struct ScoredSubmission {
@@ -72,7 +73,7 @@ class ScoreIndex {
   const std::vector<std::shared_ptr<const Terms>>& all_terms() const { return terms_; }
   // nullptr: there is none, or it cannot be read.
   const ScoredSubmission* find(int number) const;
-  // The score of a ranked evaluation; of one that is not it says so.
+  // The score of an evaluation that counts; of one that does not it says so.
   Score score_of(const ScoredEvaluation& evaluation) const;
 
   // What became of scores.index when this began.
@@ -97,7 +98,7 @@ class ScoreIndex {
   bool changed_ = true;  // since it was saved
 };
 
-// The score of an evaluation of a submission that was not to be kept is not ranked.
+// The score of an evaluation of a submission that was not to be kept neither counts nor is ranked.
 void set_unverified(const SubmissionIdentity& submission, Score& score);
 
 }  // namespace kjudge

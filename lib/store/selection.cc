@@ -3,8 +3,8 @@
 
 #include <regex>
 
+#include "challenge/variant_request.h"
 #include "error.h"
-#include "store/variant_request.h"
 
 namespace kjudge {
 

@@ -56,36 +56,18 @@ const Terms* choose_terms(const ScoreIndex& index, const VariantRequest& request
 }
 
 std::vector<std::string> shapes_of(const VariantStandings& found, const VariantRequest& request) {
-  std::vector<std::string> shapes;
-  if (request.dtype.empty() && request.shape.empty()) return shapes;
-  const std::string who =
-      cat("challenge ", found.terms.challenge, " version ", found.terms.challenge_version);
+  if (request.all_shapes()) return {};
   if (!found.challenge) {
     if (!request.dtype.empty()) {
-      throw Error(Fault::usage,
-                  cat(who,
-                      " is not kept in this results directory, so nobody knows the dtypes of "
-                      "its shapes; leave the dtype empty, or judge with it once"));
+      throw Error(
+          Fault::usage,
+          cat("challenge ", found.terms.challenge, " version ", found.terms.challenge_version,
+              " is not kept in this results directory, so nobody knows the dtypes of "
+              "its shapes; leave the dtype empty, or judge with it once"));
     }
     return {request.shape};
   }
-  std::set<std::string> dtypes, names;
-  for (const Shape& shape : found.challenge->shapes) {
-    if (!shape.timed) continue;
-    dtypes.insert(shape.dtype);
-    if (!request.dtype.empty() && shape.dtype != request.dtype) continue;
-    names.insert(shape.name);
-    if (request.shape.empty() || shape.name == request.shape) shapes.push_back(shape.name);
-  }
-  if (names.empty()) {
-    throw Error(Fault::usage, cat(who, " has no shape of dtype \"", request.dtype, "\"; it has ",
-                                  joined(dtypes)));
-  }
-  if (shapes.empty()) {
-    throw Error(Fault::usage,
-                cat(who, " has no shape \"", request.shape, "\" here; it has ", joined(names)));
-  }
-  return shapes;
+  return timed_shapes(*found.challenge, request);
 }
 
 std::string terms_text(const Terms& terms) {
@@ -133,6 +115,9 @@ std::optional<VariantStandings> make_standings(const StandingsSource& source,
         others.insert(one.terms.get());
         continue;
       }
+      if (!submission.identity.keep && !here && one.verdict == Verdict::accepted) {
+        found.unverified.push_back(submission.number);
+      }
       here = true;
       const auto reasons =
           source.invalidations.empty()
@@ -145,10 +130,14 @@ std::optional<VariantStandings> make_standings(const StandingsSource& source,
       candidate = {submission.number, one.number, submission.identity.run, one.id, one.ranked,
                    !reasons.empty(),  one.speedup};
       evaluations.push_back(&one);
-      if (found.shapes.empty() || !one.ranked) continue;
+      if (!one.counts || (found.shapes.empty() && one.ranked)) continue;
       const Score part = score_over(index, one, found.shapes);
       candidate.ranked = part.ranked;
       candidate.speedup = part.speedup;
+      if (!part.ranked) {
+        found.partial.push_back(
+            {submission.number, one.number, submission.identity.run, one.variant});
+      }
     }
     found.left_out += !here && !submission.evaluations.empty() ? 1 : 0;
   }
@@ -190,7 +179,7 @@ std::vector<HistoryEntry> history_of(const StandingsSource& source,
       if (index.terms(one) != standings.terms) continue;
       history.push_back(
           {submission.number, one.number, one.id, one.started, one.verdict,
-           score_over(index, one, standings.shapes),
+           score_over(index, one, standings.shapes), one.variant,
            invalid_reasons(source.invalidations, selectable(index, submission, one))});
     }
   }

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "challenge/challenge.h"
+#include "challenge/variant_request.h"
 #include "score/rank.h"
 #include "store/judgements.h"
 #include "store/score_index.h"
-#include "store/variant_request.h"
 
 namespace kjudge {
 
@@ -27,7 +27,15 @@ struct VariantStandings {
     int submission = 0, evaluation = 0;
     std::string run, reason;
   };
-  std::vector<Invalid> invalid;        // on these terms
+  std::vector<Invalid> invalid;  // on these terms
+  // Of part of the challenge, so that it has no place here.
+  struct Partial {
+    int submission = 0, evaluation = 0;
+    std::string run;
+    VariantRequest variant;
+  };
+  std::vector<Partial> partial;        // on these terms
+  std::vector<int> unverified;         // accepted submissions whose files were not kept
   std::size_t left_out = 0;            // submissions that have evaluations on other terms only
   std::vector<std::string> elsewhere;  // other versions, GPUs and methods there are, for people
 };
@@ -55,6 +63,7 @@ struct HistoryEntry {
   std::string id, started;
   Verdict verdict = Verdict::judge_error;
   Score score;                       // over the variant's shapes
+  VariantRequest variant;            // that was asked for; none: all of the challenge
   std::vector<std::string> invalid;  // reasons
 };
 std::vector<HistoryEntry> history_of(const StandingsSource& source,

@@ -42,10 +42,18 @@ std::vector<Html> headline(const EvaluationPage& page) {
   std::vector<Html> parts;
   Html line("p", {{"class", "headline"}});
   line.add(verdict_badge(evaluation.verdict));
-  if (score.ranked) {
+  if (score.counts) {
     line.add(" ");
     line.add(element("strong", {}, times_text(score.speedup)));
     line.add(cat(" (", interval_text_of(score.interval), ") against the baseline"));
+  }
+  if (!evaluation.variant.all_shapes()) {
+    line.add(" ");
+    line.add(partial_badge(evaluation.variant));
+  }
+  if (!page.submission.stored.identity.keep) {
+    line.add(" ");
+    line.add(unverified_badge());
   }
   if (std::any_of(score.shapes.begin(), score.shapes.end(),
                   [](const ShapeScore& shape) { return shape.below_floor; })) {
@@ -65,7 +73,9 @@ std::vector<Html> headline(const EvaluationPage& page) {
                             "This is not the submission's fault: kjudge, or the machine it ran on, "
                             "failed. It is judged again."));
   } else if (evaluation.verdict == Verdict::accepted && !score.ranked) {
-    parts.push_back(element("p", {}, "Not ranked: ", score.why_not, "."));
+    parts.push_back(element(
+        "p", {}, score.counts ? "Not ranked among those of the whole challenge: " : "Not ranked: ",
+        score.why_not, "."));
   }
   return parts;
 }
@@ -455,6 +465,9 @@ std::string running_page(const SubmissionSummary& submission) {
       {"Run", link(frame.address, run_address(identity.run), person(identity.run))},
       {"Handed in",
        element("span", {}, person(identity.name), ", ", time_element(identity.received))}};
+  if (identity.variant != VariantRequest{}) {
+    pairs.emplace_back("Asks for", request_text(identity.variant));
+  }
   if (!running.updated.empty()) pairs.emplace_back("As of", time_element(running.updated));
   contents.push_back(facts(std::move(pairs)));
   contents.push_back(

@@ -86,6 +86,27 @@ Html verdict_badge(Verdict verdict) {
   return element("span", {{"class", cat("badge ", mood)}}, name(verdict));
 }
 
+Html partial_badge(const VariantRequest& variant) {
+  return element("span", {{"class", "badge odd"}}, "partial: ", request_text(variant));
+}
+
+Html unverified_badge() { return element("span", {{"class", "badge odd"}}, "unverified"); }
+
+Html verdict_badges(const SubmissionSummary& submission, const EvaluationSummary& evaluation) {
+  Html badges("span", {});
+  const auto add = [&](Html badge) {
+    badges.add(" ");
+    badges.add(std::move(badge));
+  };
+  badges.add(verdict_badge(evaluation.verdict));
+  if (!evaluation.invalid.empty()) {
+    add(element("span", {{"class", "badge odd"}}, "does not count"));
+  }
+  if (!evaluation.variant.all_shapes()) add(partial_badge(evaluation.variant));
+  if (!submission.stored.identity.keep) add(unverified_badge());
+  return badges;
+}
+
 Html time_element(const std::string& time) {
   if (!seconds_of(time)) return time;
   return element("time", {{"datetime", time}}, time.substr(0, 10), " ", time.substr(11, 8));

@@ -11,6 +11,9 @@
 
 namespace kjudge {
 
+struct EvaluationSummary;
+struct SubmissionSummary;
+
 // Pieces that many pages have.
 
 // A line of links from the front page to the page's parent.
@@ -33,6 +36,10 @@ Html link(std::string_view from, std::string_view address, Html text);
 
 Html person(std::string_view name);  // what somebody chose to be called
 Html verdict_badge(Verdict verdict);
+// With what keeps it from a rank: it does not count, is partial or unverified.
+Html verdict_badges(const SubmissionSummary& submission, const EvaluationSummary& evaluation);
+Html partial_badge(const VariantRequest& variant);       // of what was judged only in part
+Html unverified_badge();                                 // of what was not to be kept
 Html time_element(const std::string& time);              // RFC 3339
 std::string times_text(double ratio);                    // "1.523×"
 std::string interval_text_of(const Interval& interval);  // "1.501 to 1.540"

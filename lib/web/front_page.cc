@@ -85,8 +85,8 @@ Html newest_table(const Site& site) {
         {number_cell(link(kFront, evaluation_address(identity.number, evaluation->number),
                           evaluation_name(identity.number, evaluation->number))),
          text_cell(link(kFront, run_address(identity.run), person(identity.run))),
-         text_cell(verdict_badge(evaluation->verdict)),
-         number_cell(evaluation->score.ranked ? times_text(evaluation->score.speedup) : "–"),
+         text_cell(verdict_badges(*submission, *evaluation)),
+         number_cell(evaluation->score.counts ? times_text(evaluation->score.speedup) : "–"),
          text_cell(time_element(evaluation->started))});
   }
   return table_element(table);
@@ -174,16 +174,10 @@ std::string run_page(const Site& site, const std::string& run) {
          evaluation != submission->evaluations.rend(); ++evaluation) {
       auto row = begin_row(evaluation->number);
       const Score& score = evaluation->score;
-      Html verdict("span", {});
-      verdict.add(verdict_badge(evaluation->verdict));
-      if (!evaluation->invalid.empty()) {
-        verdict.add(" ");
-        verdict.add(element("span", {{"class", "badge odd"}}, "does not count"));
-      }
-      row.push_back(text_cell(std::move(verdict)));
-      row.push_back(score.ranked ? number_cell(times_text(score.speedup), score.speedup)
+      row.push_back(text_cell(verdict_badges(*submission, *evaluation)));
+      row.push_back(score.counts ? number_cell(times_text(score.speedup), score.speedup)
                                  : number_cell("–"));
-      row.push_back(score.ranked ? number_cell(interval_text_of(score.interval), score.interval.low)
+      row.push_back(score.counts ? number_cell(interval_text_of(score.interval), score.interval.low)
                                  : number_cell("–"));
       table.rows.push_back(std::move(row));
       if (score.ranked && evaluation->invalid.empty() &&

@@ -3,12 +3,13 @@
 #include <charconv>
 #include <chrono>
 #include <map>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 
+#include "challenge/variant_request.h"
 #include "error.h"
 #include "store/terms.h"
-#include "store/variant_request.h"
 #include "web/site.h"
 
 namespace kjudge {
@@ -55,6 +56,7 @@ std::string address_of(const Variant& variant) {
     address += cat("-", address_part(device_word(variant.device_kind)));
   address += cat("-m", variant.method);
   if (!variant.dtype.empty()) address += cat("-", address_part(variant.dtype));
+  if (!variant.shape.empty()) address += cat("-shape-", address_part(variant.shape));
   return address + ".html";
 }
 
@@ -84,13 +86,25 @@ struct Contest {
   const std::vector<Contender>& contenders;
 };
 
+// Whether what was asked for has to do with it, also where nothing came of it.
+bool concerns(const EvaluationSummary& evaluation, const Contest& contest) {
+  const VariantRequest& asked = evaluation.variant;
+  if (contest.shapes.empty() || asked.all_shapes()) return true;
+  if (!asked.dtype.empty() && asked.dtype == contest.variant.dtype) return true;
+  return std::any_of(contest.shapes.begin(), contest.shapes.end(), [&](const std::string& shape) {
+    return shape == asked.shape ||
+           std::any_of(evaluation.score.shapes.begin(), evaluation.score.shapes.end(),
+                       [&](const ShapeScore& scored) { return scored.name == shape; });
+  });
+}
+
 Leaderboard make_leaderboard(const Site& site, const Terms& terms, const Contest& contest) {
   const auto& [variant, shapes, contenders] = contest;
   Leaderboard board;
   board.variant = variant;
   board.address = address_of(variant);
   for (const auto& [number, bar] : site.bars) {
-    if (is_of(bar, terms, variant.dtype, "")) board.bars.emplace_back(number, bar);
+    if (is_of(bar, terms, variant.dtype, variant.shape)) board.bars.emplace_back(number, bar);
   }
   if (const Challenge* challenge = site.challenge_of(terms)) {
     board.target_ns = challenge->target_ns;
@@ -105,6 +119,7 @@ Leaderboard make_leaderboard(const Site& site, const Terms& terms, const Contest
     for (; i < contenders.size() && contenders[i].submission->stored.identity.number == submission;
          ++i) {
       const auto& [summary, evaluation] = contenders[i];
+      if (!concerns(*evaluation, contest)) continue;
       Score part;
       const Score& score = over(shapes, evaluation->score, part);
       const std::string& run = summary->stored.identity.run;
@@ -157,15 +172,24 @@ Leaderboard make_leaderboard(const Site& site, const Terms& terms, const Contest
 
 }  // namespace
 
-Variant variant_of(const Terms& terms, std::string dtype) {
-  return {terms.challenge, terms.challenge_version, terms.challenge_sha256,
-          terms.arch,      terms.device_kind,       terms.method,
-          std::move(dtype)};
+Variant variant_of(const Terms& terms, std::string dtype, std::string shape) {
+  return {terms.challenge,  terms.challenge_version, terms.challenge_sha256,
+          terms.arch,       terms.device_kind,       terms.method,
+          std::move(dtype), std::move(shape)};
+}
+
+Variant variant_of(const EvaluationSummary& evaluation) {
+  const VariantRequest& asked = evaluation.variant;
+  // A shape's name says its dtype.
+  return variant_of(*evaluation.terms, asked.shape.empty() ? asked.dtype : "", asked.shape);
 }
 
 std::string variant_name(const Variant& variant) {
-  return variant.dtype.empty() ? variant.device_kind
-                               : cat(variant.device_kind, ", ", variant.dtype);
+  std::string text = variant.device_kind;
+  for (const std::string* part : {&variant.dtype, &variant.shape}) {
+    if (!part->empty()) text += cat(", ", *part);
+  }
+  return text;
 }
 
 std::vector<Leaderboard> make_leaderboards(const Site& site) {
@@ -191,6 +215,13 @@ std::vector<Leaderboard> make_leaderboards(const Site& site) {
     add({variant_of(terms), {}, contenders});
     for (const auto& [dtype, shapes] : shapes_by_dtype(site.challenge_of(terms), terms.arch)) {
       add({variant_of(terms, dtype), shapes, contenders});
+    }
+    std::set<std::string> asked;
+    for (const Contender& one : contenders) {
+      if (!one.evaluation->variant.shape.empty()) asked.insert(one.evaluation->variant.shape);
+    }
+    for (const std::string& shape : asked) {
+      add({variant_of(terms, "", shape), {shape}, contenders});
     }
   }
   std::stable_sort(dated.begin(), dated.end(),

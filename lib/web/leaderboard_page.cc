@@ -181,8 +181,12 @@ Html without_score(const Leaderboard& board) {
     verdict.add(verdict_badge(row.evaluation->verdict));
     for (const std::string& reason : row.evaluation->invalid)
       verdict.add(cat(" does not count: ", reason));
-    if (row.evaluation->verdict == Verdict::accepted)
+    if (!row.evaluation->variant.all_shapes()) {
+      verdict.add(" ");
+      verdict.add(partial_badge(row.evaluation->variant));
+    } else if (row.evaluation->verdict == Verdict::accepted) {
       verdict.add(cat(" ", row.evaluation->score.why_not));
+    }
     table.rows.push_back({heading_cell(link(board.address, run_address(run), person(run))),
                           number_cell(key_link(board.address, row.key)),
                           text_cell(std::move(verdict))});

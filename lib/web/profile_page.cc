@@ -115,7 +115,8 @@ Html compared_shapes(const ComparedEvaluation& left, const ComparedEvaluation& r
       if (a.name == b.name) add(a.name, a.speedup, a.interval, b.speedup, b.interval);
     }
   }
-  if (left_score.ranked && right_score.ranked) {
+  if (left_score.counts && right_score.counts &&
+      left.evaluation.variant == right.evaluation.variant) {
     add("all", left_score.speedup, left_score.interval, right_score.speedup, right_score.interval);
   }
   return table.rows.empty() ? element("p", {}, "They have no shape with times in common.")
@@ -237,7 +238,7 @@ std::string comparison_page(const ComparedEvaluation& left, const ComparedEvalua
                  cat("Submission ", evaluation_name(side->key.submission, side->key.evaluation)))),
         facts({{"Run", link(frame.address, run_address(side->run), person(side->run))},
                {"Verdict", verdict_badge(side->evaluation.verdict)},
-               {"Speedup", scored.ranked ? cat(times_text(scored.speedup), " (",
+               {"Speedup", scored.counts ? cat(times_text(scored.speedup), " (",
                                                interval_text_of(scored.interval), ")")
                                          : "not ranked"},
                {"Device", side->evaluation.device},

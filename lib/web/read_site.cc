@@ -42,6 +42,7 @@ EvaluationSummary summarize(const ScoreIndex& index, const ScoredEvaluation& sco
   summary.terms = scored.terms;
   summary.id = scored.id;
   summary.started = scored.started;
+  summary.variant = scored.variant;
   summary.verdict = scored.verdict;
   summary.score = index.score_of(scored);
   summary.timed = scored.timed;

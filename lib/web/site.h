@@ -29,8 +29,9 @@ struct EvaluationSummary {
   int number = 1;  // of its submission's
   std::shared_ptr<const Terms> terms;
   std::string id, started;
+  VariantRequest variant;  // that was asked for; none: all of the challenge
   Verdict verdict = Verdict::judge_error;
-  Score score;                        // of all shapes, which are there where it is ranked
+  Score score;                        // of all shapes, which are there where it counts
   bool timed = false;                 // a shape has times
   std::string kernels;                // the same for the same kernels; empty: not known
   std::vector<std::string> profiled;  // shapes
@@ -101,16 +102,18 @@ std::vector<Profile> read_profiles(const StoredSubmission& submission, int numbe
                                    const ReportLine& report);
 
 // Evaluations that compare: of the same state of a challenge, arch, kind of device and method;
-// `dtype` empty is all of its shapes.
+// over its shapes of one dtype, over one shape, or over all of them where both are empty.
 struct Variant {
   std::string challenge;
   int version = 1;
   std::string sha256, arch, device_kind;
   int method = kMethod;
-  std::string dtype;
+  std::string dtype, shape;
   auto operator<=>(const Variant&) const = default;
 };
-Variant variant_of(const Terms& terms, std::string dtype = {});
+Variant variant_of(const Terms& terms, std::string dtype = {}, std::string shape = {});
+// What an evaluation was asked for.
+Variant variant_of(const EvaluationSummary& evaluation);
 std::string variant_name(const Variant& variant);  // "NVIDIA H200, float32"
 
 struct LeaderboardRow {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "error.h"
 #include "file.h"
@@ -27,12 +28,9 @@ SitePages::SitePages(const Site& site, ReportLine report, int submission)
 }
 
 void SitePages::relate() {
-  for (const Leaderboard& board : boards_) {
-    const Variant& of = board.variant;
-    if (!of.dtype.empty()) continue;
-    board_of_[{of.challenge, of.version, of.sha256, of.arch, of.device_kind, of.method}] = &board;
-  }
-  std::map<std::pair<std::string_view, Terms>, EvaluationKey> last_of;
+  for (const Leaderboard& board : boards_) board_of_[board.variant] = &board;
+  using Words = std::string_view;
+  std::map<std::tuple<Words, Terms, Words, Words>, EvaluationKey> last_of;
   for (const SubmissionSummary& submission : site_.submissions) {
     for (const EvaluationSummary& evaluation : submission.evaluations) {
       const EvaluationKey key{submission.stored.identity.number, evaluation.number};
@@ -40,7 +38,8 @@ void SitePages::relate() {
       if (!evaluation.kernels.empty()) same_kernels_[evaluation.kernels].push_back(key);
       if (!evaluation.timed) continue;
       // Ascending, so what is there now is the newest before this one.
-      auto& before = last_of[{submission.stored.identity.run, *evaluation.terms}];
+      auto& before = last_of[{submission.stored.identity.run, *evaluation.terms,
+                              evaluation.variant.dtype, evaluation.variant.shape}];
       if (before.submission != 0) previous_.emplace_hint(previous_.end(), key, before);
       before = key;
     }
@@ -142,7 +141,7 @@ std::optional<EvaluationKey> SitePages::best_beside(const EvaluationKey& key) co
 }
 
 const Leaderboard* SitePages::board_of(const EvaluationSummary& evaluation) const {
-  const auto board = board_of_.find(*evaluation.terms);
+  const auto board = board_of_.find(variant_of(evaluation));
   return board != board_of_.end() ? board->second : nullptr;
 }
 

@@ -98,7 +98,7 @@ class SitePages {
   const std::vector<Leaderboard> boards_;
   std::map<EvaluationKey, Found> all_;
   std::unordered_map<std::string_view, std::vector<EvaluationKey>> same_kernels_;
-  std::map<Terms, const Leaderboard*> board_of_;     // of all dtypes
+  std::map<Variant, const Leaderboard*> board_of_;
   std::map<EvaluationKey, EvaluationKey> previous_;  // of the same run and variant
   std::map<std::string, Source> sources_;
   std::vector<const std::string*> order_;

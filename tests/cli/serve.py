@@ -254,7 +254,7 @@ class Serve(ServeCase):
         server = self.serve()
         for changed, why in ((dict(run=None), "\"run\" is missing"), (dict(id="1"), "UUID"),
                              (dict(challenge="chess"), "there is softmax"), (dict(run="a/b"), "run: the name"),
-                             (dict(challenge="softmax:float32"), "say softmax"),
+                             (dict(challenge="softmax:int8"), "it has float32"),
                              (dict(run="e\u0301"), "NFC"), (dict(file="../x.py"), "without folders"),
                              (dict(file="x.txt"), ".py or .cu"), (dict(extra="1"), "no field \"extra\""),
                              (dict(keep="no"), "true or false"), (dict(code=None), "code or archive"),
@@ -481,7 +481,12 @@ class Serve(ServeCase):
         board = self.ask_json("GET", "/api/leaderboard/softmax")["boards"][0]
         self.assertEqual([[row["run"] for row in rows] for rows in (board["rows"], board["unranked"])],
                          [["my-team"], ["secret"]])
-        self.assertNotIn("secret", self.run_kjudge("rank", "results")[0])
+        out, err = self.run_kjudge("rank", "results")
+        self.assertNotIn("secret", out)
+        self.assertIn("1 submission is unverified, and not ranked: the files were not to be kept: 2", err)
+        self.assertEqual(json.loads(self.run_kjudge("rank", "results", "--json")[0])["unverified"], [2])
+        for page in ("/evaluation/2.html", "/run/secret.html", "/index.html"):
+            self.assertIn(b">unverified<", self.ask("GET", page)[2], page)
         self.assertEqual(sorted(os.listdir(self.path("results/submissions/2"))),
                          ["claims", "evaluations", "submission.json"])
         self.assertNotIn("bundle.kjb", os.listdir(self.path("results/submissions/2/evaluations/1")))

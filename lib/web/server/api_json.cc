@@ -19,11 +19,12 @@ std::string page_url(const std::string& url, const std::string& address) {
   return cat(url, "/", address);
 }
 
-// The run's place on the board of the whole challenge.
-void add_rank(Json::Object& answer, const ContestView& view, const Terms& terms,
+// The run's place on the board of what was asked for.
+void add_rank(Json::Object& answer, const ContestView& view, const EvaluationSummary& evaluation,
               const std::string& run) {
+  const Variant asked = variant_of(evaluation);
   for (const Leaderboard& board : view.pages.boards()) {
-    if (board.variant != variant_of(terms)) continue;
+    if (board.variant != asked) continue;
     for (const LeaderboardRow& row : board.rows) {
       if (row.ranked.entry.run != run) continue;
       answer.push_back({"rank", whole(row.ranked.rank)});
@@ -61,6 +62,9 @@ Json evaluation_answer(const ContestView& view, const SubmissionSummary& submiss
     }
     if (dtypes.size() == 1) answer.push_back({"dtype", text(*dtypes.begin())});
   }
+  if (!facts.variant.all_shapes()) {
+    answer.push_back({"variant", text(request_text(facts.variant))});
+  }
   answer.push_back({"verdict", text(std::string(name(facts.verdict)))});
   answer.push_back({"message", text(facts.message)});
   Json::List shapes;
@@ -74,7 +78,7 @@ Json evaluation_answer(const ContestView& view, const SubmissionSummary& submiss
   if (!evaluation.invalid.empty()) {
     answer.push_back({"invalid", Json{texts(evaluation.invalid)}});
   }
-  if (scored.ranked) add_rank(answer, view, terms, submission.stored.identity.run);
+  if (scored.counts) add_rank(answer, view, evaluation, submission.stored.identity.run);
   return Json{std::move(answer)};
 }
 
@@ -87,6 +91,14 @@ std::vector<const EvaluationSummary*> newest_evaluations(const SubmissionSummary
   std::vector<const EvaluationSummary*> found;
   for (const auto& [of, one] : newest) found.push_back(one);
   return found;
+}
+
+// Whether some judge had such a device.
+bool is_judged_on(const ContestView& view, const std::string& gpu) {
+  const auto& boards = view.pages.boards();
+  return std::any_of(boards.begin(), boards.end(), [&](const Leaderboard& board) {
+    return names_device(gpu, board.variant.arch, board.variant.device_kind);
+  });
 }
 
 bool has_all(const SubmissionSummary& submission, const std::vector<std::string>& wanted) {
@@ -123,10 +135,17 @@ Json submission_answer(const ContestView& view, const StoredSubmission& submissi
                          {"state", text(done      ? "done"
                                         : judging ? "judging"
                                                   : "waiting")}};
+  if (identity.variant != VariantRequest{}) {
+    answer.push_back({"variant", text(request_text(identity.variant))});
+  }
   if (!done) {
     const auto position = view.positions.find(identity.number);
     const bool known = !judging && position != view.positions.end();
     if (known) answer.push_back({"position", whole(position->second)});
+    const std::string& gpu = identity.variant.gpu;
+    if (!judging && !gpu.empty() && !is_judged_on(view, gpu)) {
+      answer.push_back({"waits_for", text(gpu)});
+    }
     const auto running = judging ? read_running(submission.folder) : std::nullopt;
     if (running) answer.push_back({"step", text(text_of(*running))});
     answer.push_back({"poll_s", whole(known && position->second > 5 ? 5 : 1)});
@@ -151,6 +170,7 @@ Json leaderboard_answer(const ContestView& view, const std::string& challenge,
         {"arch", text(variant.arch)},        {"device_kind", text(variant.device_kind)},
         {"method", whole(variant.method)},   {"url", text(page_url(url, board.address))}};
     if (!variant.dtype.empty()) answer.push_back({"dtype", text(variant.dtype)});
+    if (!variant.shape.empty()) answer.push_back({"shape", text(variant.shape)});
     const auto row_answer = [&](const LeaderboardRow& row) {
       return Json::Object{
           {"run", text(row.submission->stored.identity.run)},
@@ -179,6 +199,8 @@ Json leaderboard_answer(const ContestView& view, const std::string& challenge,
     for (const LeaderboardRow& row : board.others) {
       Json::Object one = row_answer(row);
       one.push_back({"verdict", text(std::string(name(row.evaluation->verdict)))});
+      const VariantRequest& partial = row.evaluation->variant;
+      if (!partial.all_shapes()) one.push_back({"variant", text(request_text(partial))});
       unranked.push_back(Json{std::move(one)});
     }
     answer.push_back({"rows", Json{std::move(rows)}});
@@ -206,6 +228,7 @@ Json::Object challenge_answer(const Challenge& challenge, const std::string& url
       {"url", text(page_url(url, challenge_address(challenge.name, challenge.version)))},
       {"shapes", Json{std::move(shapes)}}};
   if (!challenge.bounty.empty()) answer.push_back({"bounty", text(challenge.bounty)});
+  if (challenge.target_ns) answer.push_back({"target_us", Json{*challenge.target_ns / 1000}});
   return answer;
 }
 

@@ -18,6 +18,7 @@
 #include "judge/interrupt.h"
 #include "judge/pipeline.h"
 #include "judge/report.h"
+#include "store/challenges.h"
 #include "store/random.h"
 #include "store/submission_files.h"
 #include "web/server/api_json.h"
@@ -281,16 +282,26 @@ class ServerClient : public ContestClient {
 class LocalClient : public ContestClient {
  public:
   LocalClient(const fs::path& results, Say say)
-      : results_(results), say_(std::move(say)), reader_(results_, {}, say_) {}
+      : results_(results),
+        say_(std::move(say)),
+        reader_(results_, kept_challenges(results_), say_) {}
 
   Json hand_in(const HandInWish& wish) override {
     require_kind(wish.path);
-    const Challenge challenge = read_challenge(find_challenge(wish.challenge, {}));
     ResultsDirectory::HandIn hand_in;
+    if (wish.challenge == kAllChallenges) {
+      require_kept(wish);
+      hand_in.challenge = kAllChallenges;
+      hand_in.limit_bytes = ChallengeLimits().submission_bytes;
+    } else {
+      const auto [name, parts] = split_name(wish.challenge);
+      const Challenge challenge = read_challenge(find_challenge(name, {}));
+      hand_in.challenge = challenge.name;
+      hand_in.variant = wanted_of(challenge, parse_request(challenge.name + parts));
+      hand_in.limit_bytes = challenge.limits.submission_bytes;
+    }
     hand_in.from = wish.path;
     hand_in.run = wish.run;
-    hand_in.challenge = challenge.name;
-    hand_in.limit_bytes = challenge.limits.submission_bytes;
     hand_in.id = random_uuid();
     hand_in.contact = wish.contact;
     hand_in.keep = wish.keep;
@@ -320,6 +331,10 @@ class LocalClient : public ContestClient {
   }
 
  private:
+  static void require_kept(const HandInWish& wish) {
+    if (!wish.keep) throw Error(Fault::usage, "--no-keep goes with one challenge, not with all");
+  }
+
   ResultsDirectory results_;
   const Say say_;
   SiteReader reader_;
@@ -351,7 +366,10 @@ std::string left_aligned(const std::vector<std::array<std::string, 4>>& rows) {
 
 std::string evaluation_text(const Json& evaluation) {
   std::string text = need<std::string>(evaluation, "challenge");
-  if (const std::string dtype = text_or_empty(evaluation, "dtype"); !dtype.empty()) {
+  const std::string variant = text_or_empty(evaluation, "variant");
+  if (!variant.empty()) {
+    text = "partial, " + variant;
+  } else if (const std::string dtype = text_or_empty(evaluation, "dtype"); !dtype.empty()) {
     text += " " + dtype;
   }
   if (const std::string gpu = text_or_empty(evaluation, "gpu"); !gpu.empty()) text += " on " + gpu;
@@ -388,12 +406,15 @@ std::string evaluation_text(const Json& evaluation) {
   }
   if (member(evaluation, "rank") != nullptr) {
     text += cat("rank: ", need<std::int64_t>(evaluation, "rank"), " of ",
-                need<std::int64_t>(evaluation, "of"), "\n");
+                need<std::int64_t>(evaluation, "of"),
+                variant.empty() ? "" : cat(", among those of ", variant), "\n");
   } else if (const std::string why = text_or_empty(score, "why_not"); !why.empty()) {
     text += cat("not ranked: ", why, "\n");
   }
   return text;
 }
+
+std::string state_of(const Json& submission) { return need<std::string>(submission, "state"); }
 
 const Json::List& evaluations_of(const Json& submission) {
   return need<Json::List>(submission, "evaluations");
@@ -417,23 +438,29 @@ int number_of(const Json& submission) {
 
 std::string url_of(const Json& submission) { return need<std::string>(submission, "url"); }
 
-std::string state_of(const Json& submission) { return need<std::string>(submission, "state"); }
-
 bool is_done(const Json& submission) { return state_of(submission) == "done"; }
+
+std::string state_text(const Json& submission) {
+  std::string now = state_of(submission);
+  const bool waiting = now == "waiting", judging = now == "judging";
+  const auto* position = member_as<std::int64_t>(submission, "position");
+  if (waiting && position != nullptr) now += cat(", position ", *position, " in the queue");
+  const auto* gpu = member_as<std::string>(submission, "waits_for");
+  if (waiting && gpu != nullptr) {
+    now += cat(", for a judge with ", printable(*gpu), ", which none had yet");
+  }
+  const auto* step = member_as<std::string>(submission, "step");
+  if (judging && step != nullptr && ::isatty(STDERR_FILENO) == 1) {
+    now += cat(": ", printable(*step));
+  }
+  return now;
+}
 
 Json wait_until_done(ContestClient& client, Json submission, const ContestClient::Say& say) {
   constexpr double kUsualPause = 2, kLongestPause = 3600;
   std::string told;
   while (!is_done(submission)) {
-    std::string now = state_of(submission);
-    const auto* position = member_as<std::int64_t>(submission, "position");
-    if (now == "waiting" && position != nullptr) {
-      now += cat(", position ", *position, " in the queue");
-    }
-    const auto* step = member_as<std::string>(submission, "step");
-    if (now == "judging" && step != nullptr && ::isatty(STDERR_FILENO) == 1) {
-      now += cat(": ", printable(*step));
-    }
+    const std::string now = state_text(submission);
     if (now != told) say(cat("submission ", number_of(submission), ": ", now));
     told = now;
     const Json* poll = member(submission, "poll_s");

@@ -63,7 +63,8 @@ Json wait_until_done(ContestClient& client, Json submission, const ContestClient
 // Of a submission.
 int number_of(const Json& submission);
 std::string url_of(const Json& submission);
-std::string state_of(const Json& submission);
+// For people: "waiting, position 3 in the queue".
+std::string state_text(const Json& submission);
 bool is_done(const Json& submission);
 // For people: every evaluation's shapes, score and rank. Throws ClientProblem where one cannot be
 // read.

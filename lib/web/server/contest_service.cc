@@ -143,15 +143,11 @@ class ContestService::Upload : public HttpBody {
     if (const std::string rule = name_rule(request.run); !rule.empty()) {
       throw HttpProblem(400, cat("run: the name ", rule));
     }
-    const Challenge* challenge = service_.find_challenge(request.challenge);
-    const std::string whole = request.challenge.substr(0, request.challenge.find(':'));
-    if (whole != request.challenge && service_.find_challenge(whole) != nullptr) {
-      throw HttpProblem(400, cat("challenge: ", whole,
-                                 " is judged as a whole, not by dtype, GPU or shape; say ", whole));
-    }
-    if (challenge == nullptr && request.challenge != kAllChallenges) {
-      throw HttpProblem(400, cat("challenge: there is no \"", request.challenge,
-                                 "\" here; there is ", service_.challenge_names()));
+    const VariantRequest asked = asked_for(request.challenge);
+    const Challenge* challenge = service_.find_challenge(asked.challenge);
+    if (challenge == nullptr && asked.challenge != kAllChallenges) {
+      throw HttpProblem(400, cat("challenge: there is no \"", asked.challenge, "\" here; there is ",
+                                 service_.challenge_names()));
     }
     if (challenge == nullptr && !request.keep) {
       throw HttpProblem(400, "keep: false goes with one challenge, not with all");
@@ -162,7 +158,7 @@ class ContestService::Upload : public HttpBody {
       // What was found after a crash may not have come to the disk.
       sync_directory(service_.results_.path() / "submissions");
     } else {
-      number = add(request, challenge);
+      number = add(request, challenge, wanted_of(challenge, asked));
       is_new = true;
     }
     const StoredSubmission submission = service_.results_.submission(*number);
@@ -177,14 +173,37 @@ class ContestService::Upload : public HttpBody {
   }
 
  private:
-  int add(const UploadRequest& request, const Challenge* challenge) {
+  static VariantRequest asked_for(const std::string& text) {
+    try {
+      return parse_request(text);
+    } catch (const Error& error) {
+      throw HttpProblem(400, cat("challenge: ", error.what()));
+    }
+  }
+
+  static VariantRequest wanted_of(const Challenge* challenge, const VariantRequest& asked) {
+    if (challenge == nullptr && asked == VariantRequest{kAllChallenges}) return {};
+    if (challenge == nullptr) {
+      throw HttpProblem(400,
+                        "challenge: all is every challenge, whole, on every GPU; nothing "
+                        "goes with it");
+    }
+    try {
+      return kjudge::wanted_of(*challenge, asked);
+    } catch (const Error& error) {
+      throw HttpProblem(400, error.what());
+    }
+  }
+
+  int add(const UploadRequest& request, const Challenge* challenge, const VariantRequest& variant) {
     const fs::path named = folder_.path() / "in" / request.file;
     fs::create_directory(named.parent_path());
     fs::rename(folder_.path() / "content", named);
     ResultsDirectory::HandIn hand_in;
     hand_in.from = named;
     hand_in.run = request.run;
-    hand_in.challenge = request.challenge;
+    hand_in.challenge = challenge != nullptr ? challenge->name : kAllChallenges;
+    hand_in.variant = variant;
     hand_in.limit_bytes =
         challenge != nullptr ? challenge->limits.submission_bytes : service_.submission_limit_;
     hand_in.id = request.id;
