@@ -43,6 +43,7 @@ struct Store {
     made.submission_sha256 = submission.identity.sha256;
     auto claim = Claim::take(submission, std::chrono::seconds(1000));
     write_file_atomically(claim->folder() / "bundle.kjb", bytes);
+    write_file_atomically(claim->folder() / "kernels.sha256", std::string(64, 'a') + "\n");
     const Fd file(::open((claim->folder() / "bundle.kjb").c_str(), O_RDONLY | O_CLOEXEC));
     made.bundle_sha256 = sha256_of_file(file.get(), "bundle");
     claim->commit(submission, made);

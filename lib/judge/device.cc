@@ -52,8 +52,9 @@ DeviceIdentity identify(const Driver& driver, int device) {
 void check_recorded_here(const Provenance& there, const DeviceIdentity& here) {
   const std::string driver =
       cat(there.driver, " ", there.driver_version / 1000, ".", there.driver_version % 1000 / 10);
-  // An identity's name has the UUID too. Not just the same beginning: there are an L4 and an L40.
-  const bool same_model = here.arch == "x86_64" ? here.name == there.device
+  // An identity's name has the UUID too, and the host driver's its number where there are several.
+  // Not just the same beginning: there are an L4 and an L40.
+  const bool same_model = here.arch == "x86_64" ? here.name.starts_with(there.device)
                                                 : device_kind(here.arch, here.name) == there.device;
   if (driver == here.driver && there.arch == here.arch && same_model) return;
   throw Error(Fault::malformed, cat("was recorded on ", there.device, " (", there.arch,

@@ -111,11 +111,13 @@ Leaderboard make_leaderboard(const Site& site, const Terms& terms, const Contest
   }
 
   std::vector<Candidate> candidates;
+  std::vector<const Contender*> contender_of;  // of each candidate
   candidates.reserve(contenders.size());
+  contender_of.reserve(contenders.size());
   std::unordered_map<std::string_view, const Contender*> newest;  // by run
   for (std::size_t i = 0; i < contenders.size();) {
     const int submission = contenders[i].submission->stored.identity.number;
-    std::optional<std::size_t> counts;  // its last valid one
+    std::optional<std::size_t> counts;  // its last valid candidate
     for (; i < contenders.size() && contenders[i].submission->stored.identity.number == submission;
          ++i) {
       const auto& [summary, evaluation] = contenders[i];
@@ -124,18 +126,19 @@ Leaderboard make_leaderboard(const Site& site, const Terms& terms, const Contest
       const Score& score = over(shapes, evaluation->score, part);
       const std::string& run = summary->stored.identity.run;
       newest[run] = &contenders[i];
-      if (evaluation->invalid.empty()) counts = i;
+      if (evaluation->invalid.empty()) counts = candidates.size();
+      contender_of.push_back(&contenders[i]);
       candidates.push_back({submission, evaluation->number, run, evaluation->id, score.ranked,
                             !evaluation->invalid.empty(), score.speedup});
     }
     if (counts && candidates[*counts].ranked) {
-      add_history(board, contenders[*counts], candidates[*counts].speedup);
+      add_history(board, *contender_of[*counts], candidates[*counts].speedup);
     }
   }
   std::map<std::string_view, const Contender*> best;  // by run
   std::vector<Entry> entries;
   for (const Chosen& chosen : choose_best(candidates)) {
-    const Contender& contender = contenders[chosen.candidate];
+    const Contender& contender = *contender_of[chosen.candidate];
     const SubmissionIdentity& identity = contender.submission->stored.identity;
     best[identity.run] = &contender;
     Score part;
