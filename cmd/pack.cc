@@ -59,6 +59,7 @@ int pack(const PackOptions& options) {
   const std::filesystem::path output =
       options.output.empty() ? cat(manifest.challenge, "-", manifest.challenge_version, ".tar.zst")
                              : options.output;
+  require_replaceable(output);  // before all the work
   if (!output.filename().native().ends_with(".tar.zst")) {
     throw Error(Fault::usage, cat("--output ", output.string(), ": expected a name in .tar.zst"));
   }

@@ -119,6 +119,18 @@ void write_all(int fd, std::string_view bytes, const std::string& name) {
 
 }  // namespace
 
+void require_replaceable(const std::filesystem::path& path) {
+  struct stat there {};
+  if (::lstat(path.c_str(), &there) != 0 || S_ISREG(there.st_mode)) return;
+  const char* what = S_ISDIR(there.st_mode)    ? "a folder"
+                     : S_ISLNK(there.st_mode)  ? "a link"
+                     : S_ISFIFO(there.st_mode) ? "a pipe"
+                     : S_ISSOCK(there.st_mode) ? "a socket"
+                                               : "a device";
+  throw Error(Fault::host, cat(path.string(), ": is ", what,
+                               ", and a file would take its place; give the output another name"));
+}
+
 void write_new_file(const std::filesystem::path& path, std::string_view bytes) {
   const Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!fd.valid()) throw_errno(path.string());
@@ -132,6 +144,7 @@ enum class Sync { file, nothing };
 // False: it is there, and is not to be replaced.
 bool write_by_rename(const std::filesystem::path& path, std::string_view bytes, IfExists if_exists,
                      Sync sync) {
+  require_replaceable(path);
   std::string temporary = cat(path.string(), ".tmp.XXXXXX");
   Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd.valid()) throw_errno(temporary);

@@ -52,6 +52,10 @@ std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes
 
 enum class IfExists { replace, fail };
 
+// Fault::host unless a new file may take the place of what is at `path`: nothing, or a file. Of a
+// device, a pipe, a link or a folder a rename would leave nothing.
+void require_replaceable(const std::filesystem::path& path);
+
 // Writes `path` so that a reader, or a crash at any point, sees the old file or the new one whole:
 // temporary file in the same folder, fsync, rename, fsync of the folder. With IfExists::fail an
 // existing file is left and false is returned.

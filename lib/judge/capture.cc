@@ -325,6 +325,7 @@ void require_space(const fs::path& folder, const std::string& failure) {
 
 CaptureOutcome capture(const Driver& driver, const Challenge& challenge,
                        const CaptureOptions& options) {
+  require_replaceable(options.bundle);
   CaptureOutcome outcome;
   const TempDir work("kjudge-capture");
   const fs::path folder = work.path() / "submission";

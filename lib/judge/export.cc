@@ -450,6 +450,7 @@ const FieldTable<ExportCounts>& exported_table() {
 
 ExportCounts export_results(const ResultsDirectory& results, const ExportOptions& options,
                             const fs::path& output, const ReportLine& report) {
+  require_replaceable(output);
   return Exporter(results, options, output, report).run();
 }
 

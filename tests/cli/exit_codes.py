@@ -251,6 +251,24 @@ class ExitCodes(_kjudge.Case):
         self.assertIn('"judge_error"', done.stdout)
         self.assertIn("bytes are left for temporary files", done.stdout)
 
+    def test_an_output_takes_the_place_of_files_alone(self):
+        """Of a device, as /dev/null for root, a link or a pipe a rename would leave nothing."""
+        os.mkfifo(self.path("pipe"))
+        os.symlink("elsewhere.kjb", self.path("link"))
+        os.mkdir(self.path("folder"))
+        os.makedirs(self.path("results/submissions"))
+        small = self.small_challenge()
+        source = self.write("submission.py", _kjudge.RIGHT)
+        for name, kind in (("pipe", "a pipe"), ("link", "a link"), ("folder", "a folder")):
+            for command in (("capture", source, "--challenge", small, "-o", name),
+                            ("export", "results", "-o", name)):
+                with self.subTest(name, command=command[0]):
+                    before = os.lstat(self.path(name))
+                    _, err = self.run_kjudge(*command, status=6)
+                    self.assertIn("%s: is %s, and a file would take its place; give the output another name" %
+                                  (name, kind), err)
+                    self.assertEqual(os.lstat(self.path(name)), before)
+
     def test_full_disk(self):
         out = os.open("/dev/full", os.O_WRONLY)
         import subprocess
