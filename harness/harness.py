@@ -11,15 +11,21 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MISSING = """kjudge: {path}: not found
+MISSING = """{path}: not found
 harness.py needs the kjudge program beside it. Packages ship it in bin/; from source, build it with
   cmake --preset release && cmake --build build
 and run build/lib/kjudge/harness/harness.py, or say where it is with KJUDGE=/path/to/kjudge."""
-NOT_IN_PACKAGE = "kjudge: {path}: not found; unpack the package again"
-NOT_EXECUTABLE = """kjudge: {path}: not executable; say
+NOT_IN_PACKAGE = "{path}: not found; unpack the package again"
+NOT_EXECUTABLE = """{path}: not executable; say
   chmod +x {path}
 or unpack again with tar, which keeps what may be executed."""
 EXIT_MALFORMED, EXIT_JUDGE_ERROR, EXIT_IO = 3, 5, 6  # as kjudge's own
+
+
+def say(text):
+    """A line of its own for each line of kjudge's, and nothing that could drive a terminal: paths are
+    whatever an archive held."""
+    print("kjudge: " + "".join(c if c.isprintable() or c == "\n" else "?" for c in text), file=sys.stderr)
 
 
 def find_kjudge():
@@ -37,7 +43,7 @@ def find_kjudge():
         message = NOT_EXECUTABLE
     elif not named and os.path.exists(os.path.join(HERE, "package.json")):
         message = NOT_IN_PACKAGE
-    print(message.format(path=named or os.path.relpath(places[0])), file=sys.stderr)
+    say(message.format(path=named or os.path.relpath(places[0])))
     sys.exit(EXIT_IO)
 
 
@@ -84,7 +90,7 @@ def open_file(path):
 
 
 def damaged(path, why):
-    print("kjudge: %s: %s; unpack the package again" % (os.path.relpath(path), why), file=sys.stderr)
+    say("%s: %s; unpack the package again" % (os.path.relpath(path), why))
     sys.exit(EXIT_MALFORMED)
 
 
@@ -174,6 +180,9 @@ def check_files(files):
     for folder in PACKED_FOLDERS:
         for parent, folders, names in os.walk(os.path.join(HERE, folder)):
             folders[:] = [name for name in folders if name != "__pycache__"]  # Python's own
+            for path in (os.path.join(parent, name) for name in folders):
+                if os.path.islink(path):  # Python would look into it, os.walk does not
+                    damaged(path, "is a link, of which a package has none")
             for path in (os.path.join(parent, name) for name in names if name[0] != "."):
                 if os.path.relpath(path, HERE) not in digests:
                     damaged(os.path.join(HERE, "package.json"),
@@ -201,6 +210,8 @@ def read_package():
     the challenge's folder; None: it lies in none. Exits where a file is not as it was packed."""
     path = os.path.join(HERE, "package.json")
     if not os.path.exists(path):
+        if os.path.isdir(os.path.join(HERE, "lib", "kjudge")):
+            damaged(path, "not found")
         return None
     package = read_manifest(path)
     check_files(package["files"])
@@ -336,13 +347,13 @@ def main(arguments):
     kjudge = find_kjudge()
     problems = missing(arguments)
     for problem in problems:
-        print("kjudge: missing: " + problem, file=sys.stderr)
+        say("missing: " + problem)
     if problems:
         return EXIT_JUDGE_ERROR
     try:
         os.execv(kjudge, [kjudge, "selftest"] + arguments)
     except OSError as error:
-        print("kjudge: %s: %s; build it on this machine" % (kjudge, error.strerror), file=sys.stderr)
+        say("%s: %s; build it on this machine" % (kjudge, error.strerror))
         return EXIT_IO
 
 

@@ -464,6 +464,9 @@ def main(arguments):
 
 
 if __name__ == "__main__":
+    if sys.version_info < (3, 9):
+        say("this Python is %d.%d, submit.py needs 3.9 or newer" % sys.version_info[:2])
+        sys.exit(EXIT_JUDGE_ERROR)
     try:
         sys.exit(main(sys.argv[1:]))
     except Stop as stop:

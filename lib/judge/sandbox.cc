@@ -69,8 +69,8 @@ constexpr const char* kSystem[] = {"/usr",
                                    "/etc/nsswitch.conf"};
 
 // Of a GPU, beside its own /dev/nvidiaN. In /proc its driver has no files of a process, so a new
-// /proc has them too. Never tried on a GPU: what is missing here shows as a CUDA error of the
-// capture, and belongs here.
+// /proc has them too. Enough for torch, Triton and NVRTC on an H200; what another driver needs shows
+// as a CUDA error of the capture, and belongs here.
 constexpr const char* kGpuNodes[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"};
 
 // All of the judge's environment that goes inside, when it is set.

@@ -311,6 +311,35 @@ class Pack(_kjudge.Case):
         out, _ = self.harness(package, "mine.py", "--pairs", "1")  # its own files may be renamed
         self.assertIn("verdict: accepted", out)
 
+    def test_links_in_a_package(self):
+        """Python looks into a folder that is a link: it could hold another ctypes."""
+        package = self.unpack(self.pack(self.small_challenge())[0])
+        self.write("elsewhere/__init__.py", "raise SystemExit(7)\n")
+        for parent in ("lib/kjudge/harness", "lib", "include/kjudge"):
+            link = os.path.join(package, parent, "ctypes")
+            os.symlink(self.path("elsewhere"), link)
+            _, err = self.harness(package, "submission.py", status=3)
+            self.assertEqual(err, "kjudge: %s/ctypes: is a link, of which a package has none; unpack the "
+                                  "package again\n" % parent)
+            os.unlink(link)
+
+    def test_a_package_without_its_package_json(self):
+        package = self.unpack(self.pack(self.small_challenge())[0])
+        manifest = os.path.join(package, "package.json")
+        os.unlink(manifest)
+        for _ in range(2):
+            _, err = self.harness(package, "submission.py", status=3)
+            self.assertEqual(err, "kjudge: package.json: not found; unpack the package again\n")
+            if not os.path.islink(manifest):
+                os.symlink("nowhere", manifest)
+
+    def test_names_that_would_drive_a_terminal(self):
+        package = self.unpack(self.pack(self.small_challenge())[0])
+        self.write(os.path.join(package, "lib", "kjudge", "\033]0;taken\007\u202ex"), "")
+        _, err = self.harness(package, "submission.py", status=3)
+        self.assertEqual(err, "kjudge: package.json: files: lib/kjudge/?]0;taken??x is not among them; "
+                              "unpack the package again\n")
+
     def test_files_of_a_package_that_are_not_as_they_were_packed(self):
         """A cut library would end Python or kjudge by a signal, a changed reference judge otherwise."""
         package = self.unpack(self.pack(self.small_challenge())[0])

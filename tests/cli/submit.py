@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import tarfile
 import threading
@@ -398,6 +399,17 @@ class Submit(_kjudge.Case):
         _, err = self.submit("--status", "42", server=contest.url, status=2)
         self.assertIn("sends elsewhere without saying where (status 302)", err)
         self.assertNotIn("None", err)
+
+    def test_python_that_is_too_old(self):
+        for name in ("submit.py", "harness.py"):
+            path = os.path.join(_kjudge.ROOT, "harness", name)
+            code = ("import runpy, sys; sys.version_info = (3, 8, 1, 'final', 0); sys.argv = [%r, 'submission.py'];"
+                    "runpy.run_path(%r, run_name='__main__')" % (path, path))
+            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                                  env=dict(os.environ, KJUDGE=_kjudge.BINARY))
+            self.assertEqual(done.returncode, 5, done.stderr)
+            self.assertIn("this Python is 3.8", done.stderr)
+            self.assertIn("needs 3.9 or newer\n", done.stderr)
 
     def test_old_python_reads_it(self):
         for name in ("submit.py", "harness.py"):
