@@ -182,8 +182,9 @@ class ServeKilled(serve.ServeCase):
             for name in ("judge", "judge elsewhere"):
                 self.assert_runs(name, running[name])
                 running[name].send_signal(signal.SIGINT)
-                running[name].communicate()
-                told.append(self.said(running[name]))
+                process = running.pop(name)
+                process.communicate()
+                told.append(self.said(process))
         self.under_uploads(stop)
         print("%d verdicts came too late" % sum(text.count("another judge took over") for text in told),
               file=sys.stderr)
