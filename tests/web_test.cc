@@ -58,6 +58,7 @@ SubmissionSummary submission(int number, const std::string& run,
     summary.terms = std::make_shared<const Terms>(terms_of(evaluation));
     summary.id = evaluation.id;
     summary.started = evaluation.started;
+    summary.variant = evaluation.variant;
     summary.verdict = evaluation.verdict;
     summary.score = score(evaluation);
     summary.timed = !summary.score.shapes.empty();
@@ -263,6 +264,46 @@ TEST_CASE("a results directory is read: what waits, what is bad, a score for eac
   CHECK(
       make_leaderboards(read_site(ResultsDirectory(directory.path()), {changed}, report)).size() ==
       2);
+}
+
+TEST_CASE("what was asked for in part is ranked with its like, and shifts nobody elsewhere") {
+  const auto judged = [](std::vector<ShapeFacts> shapes, const char* asked) {
+    Evaluation made = evaluations::accepted(std::move(shapes));
+    if (*asked != '\0') made.variant = parse_request(asked);
+    return made;
+  };
+  const auto shape = [](const char* name, double ratio) {
+    return evaluations::shape(name, [=](int, int) { return ratio; });
+  };
+  Site site;
+  Challenge& challenge = site.challenges.emplace_back();
+  challenge.name = "softmax";
+  challenge.sha256 = std::string(64, 'a');
+  for (const auto& [name, dtype] : {std::pair("a", "float32"), {"b", "float32"}, {"c", "int8"}}) {
+    Shape& known = challenge.shapes.emplace_back();
+    known.name = name;
+    known.dtype = dtype;
+    known.arch = "x86_64";
+  }
+  site.submissions = {
+      submission(1, "ada", {judged({shape("a", 4), shape("b", 4)}, "softmax:float32")}),
+      submission(2, "ben", {judged({shape("c", 3)}, "softmax:::c")}),
+      submission(3, "cyd", {judged({shape("a", 2), shape("b", 2), shape("c", 2)}, "")}),
+      submission(4, "dan", {judged({}, "softmax:int8")})};
+  site.submissions[3].evaluations[0].verdict = Verdict::runtime_error;
+  std::map<std::string, std::string> boards;
+  for (const Leaderboard& board : make_leaderboards(site)) {
+    std::string& line = boards[variant_name(board.variant)];
+    for (const LeaderboardRow& row : board.rows) line += row.ranked.entry.run + " ";
+    line += "|";
+    for (const LeaderboardRow& row : board.others) {
+      line += " " + row.submission->stored.identity.run;
+    }
+  }
+  CHECK(boards == std::map<std::string, std::string>{{"x86_64", "cyd | ada ben dan"},
+                                                     {"x86_64, float32", "ada cyd |"},
+                                                     {"x86_64, int8", "ben cyd | dan"},
+                                                     {"x86_64, c", "ben cyd |"}});
 }
 
 TEST_CASE("seconds of a time") {
