@@ -55,14 +55,7 @@ int profile_command(const ProfileCommandOptions& options) {
       lock_device(device, options.device, [&](const Progress& now) { say(now.step); });
   const TempDir folder;
   fs::path bundle = options.bundle;
-  if (!bundle.empty()) {
-    try {
-      check_recorded_here(BundleReader(bundle).bundle().provenance, device);
-    } catch (Error& error) {
-      error.context(bundle.string());
-      throw;
-    }
-  } else {
+  if (bundle.empty()) {
     say("capturing");
     bundle = folder.path() / "bundle.kjb";
     CaptureOptions capture_options;
@@ -130,8 +123,10 @@ void add_replay_once(CLI::App& app, int& status) {
   add_device_options(*command, *options);
   command->callback([=, &status] {
     const auto [whole, driver] = choose(*options, "");
-    const Challenge challenge = for_arch(whole, identify(driver, options->device).arch);
-    replay_once(driver, challenge, BundleReader(options->bundle), options->shape, options->device);
+    const DeviceIdentity device = identify(driver, options->device);
+    const BundleReader bundle(options->bundle);
+    check_recorded_here(bundle.bundle().provenance, device);
+    replay_once(driver, for_arch(whole, device.arch), bundle, options->shape, options->device);
     status = exit_done;
   });
 }

@@ -70,7 +70,7 @@ class CaptureAndReplay(_kjudge.Case):
                                  status=1)
         outcome = json.loads(out)
         self.assertEqual(outcome["verdict"], "gpu_fault", outcome["message"])
-        self.assertIn("shape 64x48: replay of the captured graph, kernel softmax: ", outcome["message"])
+        self.assertIn("shape 64x48: replay of the captured graph, kernel softmax (node 0): ", outcome["message"])
 
 
 if __name__ == "__main__":
