@@ -15,6 +15,15 @@ from _capture import CaptureTest, LIBRARY, PRELUDE, SCALE, shape
 import _torch_rng  # noqa: E402  (of the harness, whose folder _capture adds)
 
 
+# CUmemAllocationProp, for what maps memory itself.
+MAPPING = PRELUDE + """
+G = 2 << 20
+
+class Properties(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int), ("handles", ctypes.c_int), ("kind", ctypes.c_int),
+                ("id", ctypes.c_int), ("rest", ctypes.c_uint64 * 2)]
+"""
+
 LAUNCH_EX = PRELUDE + """
 import types
 
@@ -274,7 +283,7 @@ def kernel_fn(state, inputs, outputs):
 
     def test_every_door_to_the_allocator(self):
         """By dlsym, by cuGetProcAddress, and by its own cuMemCreate and cuMemMap."""
-        self.accepted(PRELUDE + """
+        self.accepted(MAPPING + """
 def prepare(ctx):
     c = ctypes
     function, status = c.c_void_p(), c.c_int()
@@ -291,9 +300,6 @@ def prepare(ctx):
                 c.c_uint64(0), c.c_uint64(0))
     assert reserved.value >> 32 == 0x2d1b
 
-    class Properties(c.Structure):
-        _fields_ = [("type", c.c_int), ("handles", c.c_int), ("kind", c.c_int), ("id", c.c_int),
-                    ("rest", c.c_uint64 * 2)]
     handle = c.c_uint64()
     driver.call("cuMemCreate", c.byref(handle), c.c_size_t(2 << 20),
                 c.byref(Properties(1, 1, 1, 0)), c.c_uint64(0))
@@ -321,13 +327,7 @@ def kernel_fn(state, inputs, outputs):
 
     def test_a_tensor_across_mappings_that_touch_is_whole(self):
         """As torch's expandable segments lie: used by a kernel, set, copied, returned."""
-        mappings = PRELUDE + """
-G = 2 << 20
-
-class Properties(ctypes.Structure):
-    _fields_ = [("type", ctypes.c_int), ("handles", ctypes.c_int), ("kind", ctypes.c_int),
-                ("id", ctypes.c_int), ("rest", ctypes.c_uint64 * 2)]
-
+        mappings = MAPPING + """
 def prepare(ctx):
     c = ctypes
     address = c.c_uint64()
@@ -657,12 +657,7 @@ def prepare(ctx):
 """, "cuMemSetAccess takes access to memory away")
 
     def test_memory_mapped_without_access(self):
-        self.fails("runtime_error", PRELUDE + """
-G = 2 << 20
-class Properties(ctypes.Structure):
-    _fields_ = [("type", ctypes.c_int), ("handles", ctypes.c_int), ("kind", ctypes.c_int),
-                ("id", ctypes.c_int), ("rest", ctypes.c_uint64 * 2)]
-
+        self.fails("runtime_error", MAPPING + """
 def prepare(ctx):
     c = ctypes
     address, handle = c.c_uint64(), c.c_uint64()
