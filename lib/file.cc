@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "error.h"
+#include "unfinished.h"
 
 namespace kjudge {
 
@@ -145,7 +146,7 @@ enum class Sync { file, nothing };
 bool write_by_rename(const std::filesystem::path& path, std::string_view bytes, IfExists if_exists,
                      Sync sync) {
   require_replaceable(path);
-  std::string temporary = cat(path.string(), ".tmp.XXXXXX");
+  std::string temporary = path.parent_path() / unfinished_name("XXXXXX");
   Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd.valid()) throw_errno(temporary);
   struct Remove {

@@ -57,8 +57,8 @@ enum class IfExists { replace, fail };
 void require_replaceable(const std::filesystem::path& path);
 
 // Writes `path` so that a reader, or a crash at any point, sees the old file or the new one whole:
-// temporary file in the same folder, fsync, rename, fsync of the folder. With IfExists::fail an
-// existing file is left and false is returned.
+// temporary file in the same folder (unfinished.h), fsync, rename, fsync of the folder. With
+// IfExists::fail an existing file is left and false is returned.
 bool write_file_atomically(const std::filesystem::path& path, std::string_view bytes,
                            IfExists if_exists = IfExists::replace);
 

@@ -13,6 +13,7 @@
 #include "file.h"
 #include "json_faults.h"
 #include "store/numbered_folders.h"
+#include "unfinished.h"
 
 using namespace kjudge;
 namespace fs = std::filesystem;
@@ -261,6 +262,24 @@ TEST_CASE("what killed processes left unfinished is swept, not what others are a
   CHECK(fs::exists(elsewhere));
   CHECK(fs::exists(unknown));
   CHECK_FALSE(fs::exists(old));
+}
+
+TEST_CASE("a judge that begins removes what a killed one wrote in the results directory") {
+  Store store;
+  const StoredSubmission submission = store.add("ada", "1");
+  const fs::path results = store.results.path();
+  ProcessIdentity process = this_process();
+  process.start_ticks += 1;
+  const std::string name = cat(".new-", mark_of(process), "-x1Y2z3");
+  for (const fs::path& folder : {results, results / "runs", results / "tokens",
+                                 results / "submissions", submission.folder / "claims"}) {
+    fs::create_directories(folder);
+    write_new_file(folder / name, "half");
+  }
+  ResultsDirectory::make(results);
+  for (const auto& left : fs::recursive_directory_iterator(results)) {
+    CHECK_MESSAGE(left.path().filename() != name, left.path());
+  }
 }
 
 TEST_CASE("every field of lease.json refuses every wrong kind, and names itself") {

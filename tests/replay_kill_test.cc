@@ -64,7 +64,7 @@ TEST_CASE("the submission's worker killed at any step is its verdict at the seco
     const auto evaluation = contest.replay(contest.bundles);
     CHECK_MESSAGE(evaluation.verdict == Verdict::runtime_error, point, " ", evaluation.message);
     CHECK_MESSAGE(evaluation.message.find("SIGKILL") != std::string::npos, evaluation.message);
-    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));
     CHECK(children_of_ours() == 0);
   }
   CHECK(shared_memory_files() == files);

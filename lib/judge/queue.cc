@@ -20,6 +20,7 @@
 #include "store/challenges.h"
 #include "store/claim.h"
 #include "store/kernels_hash.h"
+#include "store/numbered_folders.h"
 
 namespace kjudge {
 namespace {
@@ -312,6 +313,7 @@ class Queue {
     };
     bool made = false;
     try {
+      const UnfinishedFolder unfinished(submission.folder / "claims");  // which is swept
       const DeviceLock lock = lock_device(identify(driver_, device), device, progress);
       const Challenge challenge = for_arch(challenge_, terms_.arch);
       for (const Shape& shape : wanted_shapes(submission)) {
@@ -321,8 +323,9 @@ class Queue {
                                               {options_.ncu, options_.profile_set, {}, {}}, [&] {
                                                 progress({"profiling", shape.name, 0});
                                               });
-        write_file_atomically(folder / cat("profile-", shape.name, ".json"),
-                              profile_to_json(profile));
+        const std::string name = cat("profile-", shape.name, ".json");
+        write_file_atomically(unfinished.path() / name, profile_to_json(profile));
+        fs::rename(unfinished.path() / name, folder / name);
         made = true;
       }
     } catch (const Error& error) {

@@ -16,6 +16,7 @@
 #include "store/kernels_hash.h"
 #include "store/numbered_folders.h"
 #include "store/pruning.h"
+#include "unfinished.h"
 
 namespace kjudge {
 namespace {

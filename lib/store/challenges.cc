@@ -4,6 +4,7 @@
 #include "error.h"
 #include "file.h"
 #include "store/numbered_folders.h"
+#include "unfinished.h"
 
 namespace kjudge {
 namespace fs = std::filesystem;

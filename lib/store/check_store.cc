@@ -22,6 +22,7 @@
 #include "store/results.h"
 #include "store/score_index.h"
 #include "store/submission_files.h"
+#include "unfinished.h"
 
 namespace kjudge {
 namespace {
@@ -75,7 +76,7 @@ class Checker {
       const bool is_number = std::any_of(
           found.begin(), found.end(), [&](int number) { return name == std::to_string(number); });
       if (is_number || std::find(known.begin(), known.end(), name) != known.end()) continue;
-      if (name.starts_with(".new-") || name.find(".tmp.") != name.npos) {
+      if (is_unfinished(at->path())) {
         left_over(at->path(), "unfinished: a process writes it, or was killed while it did",
                   "nothing; it goes when a judge begins and its process has ended");
       } else if (!name.starts_with('.')) {

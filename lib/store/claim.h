@@ -8,8 +8,8 @@
 #include <string>
 
 #include "json_fields.h"
+#include "process_identity.h"
 #include "replay/evaluation.h"
-#include "store/process_identity.h"
 #include "store/results.h"
 #include "store/running.h"
 

@@ -10,21 +10,18 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <optional>
 #include <string>
 
 #include "error.h"
 #include "file.h"
-#include "store/process_identity.h"
 #include "store/random.h"
+#include "unfinished.h"
 
 namespace kjudge {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kUnfinished = ".new-";
 
 std::optional<int> whole_number(const std::string& text) {
   int number = 0;
@@ -104,28 +101,13 @@ Renamed rename_new(const fs::path& from, const fs::path& to) {
 }
 
 UnfinishedFolder::UnfinishedFolder(const fs::path& parent)
-    : path_(parent / cat(kUnfinished, mark_of(this_process()), "-", random_hex(4))) {
+    : path_(parent / unfinished_name(random_hex(4))) {
   fs::create_directory(path_);
 }
 
 UnfinishedFolder::~UnfinishedFolder() {
   std::error_code ignored;
   fs::remove_all(path_, ignored);
-}
-
-void sweep_unfinished(const fs::path& parent) {
-  constexpr auto kOld = std::chrono::hours(24);
-  std::error_code error;
-  for (fs::directory_iterator at(parent, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    if (!name.starts_with(kUnfinished)) continue;
-    const std::string mark = name.substr(kUnfinished.size(), name.rfind('-') - kUnfinished.size());
-    std::error_code gone;
-    const auto written = fs::last_write_time(at->path(), gone);
-    if (gone) continue;
-    const bool old = fs::file_time_type::clock::now() - written > kOld;
-    if (old || has_ended(mark)) fs::remove_all(at->path(), gone);
-  }
 }
 
 }  // namespace kjudge

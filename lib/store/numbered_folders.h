@@ -24,8 +24,7 @@ enum class Renamed {
 // Fault::host for any other failure.
 Renamed rename_new(const std::filesystem::path& from, const std::filesystem::path& to);
 
-// An unfinished folder in `parent`, removed when this goes unless it was renamed. Its name says
-// which process makes it.
+// An unfinished folder (unfinished.h) in `parent`, removed when this goes unless it was renamed.
 class UnfinishedFolder {
  public:
   explicit UnfinishedFolder(const std::filesystem::path& parent);
@@ -37,9 +36,5 @@ class UnfinishedFolder {
  private:
   std::filesystem::path path_;
 };
-
-// Removes from `parent` unfinished folders of processes of this machine that have ended, and of
-// other machines when they are a day old.
-void sweep_unfinished(const std::filesystem::path& parent);
 
 }  // namespace kjudge

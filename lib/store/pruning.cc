@@ -18,6 +18,7 @@
 #include "store/rejudgement.h"
 #include "store/running.h"
 #include "store/score_index.h"
+#include "unfinished.h"
 
 namespace kjudge {
 namespace {
@@ -148,6 +149,7 @@ PrunedCounts prune_bundles(const ResultsDirectory& results, const KeepBundles& k
         const Fd file(::open(bundle.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
         if (!file.valid()) throw_errno(bundle.string());
         const std::string sha256 = sha256_of_file(file.get(), bundle.string());
+        sweep_unfinished(evaluation);  // of a judge that was killed at this
         // The mark is first: there is never neither.
         write_file_atomically(
             evaluation / kMark,

@@ -2,6 +2,7 @@
 #include "store/records.h"
 
 #include "error.h"
+#include "unfinished.h"
 
 namespace kjudge {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "error.h"
 #include "score/result_json.h"
+#include "unfinished.h"
 
 namespace kjudge {
 namespace {
@@ -81,6 +82,7 @@ void RejudgementSet::end(RejudgementState state) const {
   if (now != RejudgementState::open && now != state) {
     throw Error(Fault::usage, cat("rejudgement ", number_, " was ", name(now), " before"));
   }
+  sweep_unfinished(folder_);
   write_file_atomically(end_file(folder_, state), print_json(Json{end_table().write({utc_now()})}),
                         IfExists::fail);
 }

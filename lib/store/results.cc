@@ -15,6 +15,7 @@
 #include "store/numbered_folders.h"
 #include "store/random.h"
 #include "store/submission_files.h"
+#include "unfinished.h"
 
 namespace kjudge {
 namespace {
@@ -171,10 +172,12 @@ ResultsDirectory ResultsDirectory::make(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path / "submissions", error);
   if (error) throw Error(Fault::host, cat(path.string(), ": ", error.message()));
-  write_file_atomically(path / "store.json", print_json(Json{store_table().write({})}),
-                        IfExists::fail);
+  if (!fs::exists(path / "store.json")) {
+    write_file_atomically(path / "store.json", print_json(Json{store_table().write({})}),
+                          IfExists::fail);
+  }
   ResultsDirectory results(path);
-  sweep_unfinished(path / "submissions");
+  for (const char* folder : {"", "runs", "submissions", "tokens"}) sweep_unfinished(path / folder);
   for (int number : numbered(path / "submissions")) {
     sweep_unfinished(path / "submissions" / std::to_string(number) / "claims");
   }

@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "file.h"
+#include "unfinished.h"
 #include "web/site_pages.h"
 
 namespace kjudge {
@@ -50,6 +51,11 @@ class SiteWriter {
 
   WrittenSite finish() {
     WrittenSite counts{static_cast<int>(addresses_.size()), written_, 0};
+    std::set<fs::path> folders{output_};
+    for (const std::string& address : addresses_) {
+      folders.insert((output_ / address).parent_path());
+    }
+    for (const fs::path& folder : folders) sweep_unfinished(folder);
     for (const std::string& old : listed()) {
       std::error_code error;
       if (is_page_address(old) && !addresses_.contains(old) && fs::remove(output_ / old, error))

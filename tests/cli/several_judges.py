@@ -93,28 +93,35 @@ class SeveralJudges(_kjudge.Case):
 
     def test_killed_at_random(self):
         self.arguments += ["--pages", "site"]
-        kills = int(os.environ.get("KJUDGE_TEST_KILLS", "25"))
+        kills = int(os.environ.get("KJUDGE_TEST_KILLS", "15"))
         seed = random.randrange(1 << 32)
         print("seed", seed, file=sys.stderr)
         draw = random.Random(seed)
         judges = [None, None]
-        runs, judged_at_kill = [], 0
-        for kill in range(kills):
-            if kill % 3 == 0:
-                runs.append("r%d" % kill)
+        runs, killed, judged = ["r0", "r1"], 0, ["r0", "r1"]
+        for run in runs:
+            self.hand_in(run)
+            start = time.monotonic()
+            self.finish(self.start_elsewhere())
+            whole = min(time.monotonic() - start, 4)  # of the second: the baseline is known by then
+        while killed < kills:
+            if len(judged) == len(runs):  # else the judges would have ended before a kill
+                runs.append("r%d" % len(runs))
                 self.hand_in(runs[-1])
             for i, judge in enumerate(judges):
                 if judge is None or judge.poll() is not None:
                     if judge is not None:
                         judge.communicate()
                     judges[i] = self.start_elsewhere()
-            time.sleep(draw.uniform(0, 1.5))
+            time.sleep(draw.uniform(0, 1.5 * whole))
             victim = draw.choice(judges)
-            judged_at_kill += victim.poll() is None
+            killed += victim.poll() is None
             victim.kill()
             victim.communicate()
-            for run, verdicts in self.evaluations().items():
+            evaluations = self.evaluations()
+            for run, verdicts in evaluations.items():
                 self.assertLessEqual(len(verdicts), 1, run)
+            judged = [run for run, verdicts in evaluations.items() if verdicts]
         for judge in judges:
             judge.communicate()
         self.finish(self.start_elsewhere())
@@ -126,8 +133,7 @@ class SeveralJudges(_kjudge.Case):
                 page = file.read()
             self.assertTrue("accepted" in page and "data-refresh" not in page, number)
         self.assertEqual(os.listdir(self.path("site", ".kjudge-running")), [])
-        self.assertGreater(judged_at_kill, kills // 4)
-        print("%d kills of judges at work, %d submissions" % (judged_at_kill, len(runs)), file=sys.stderr)
+        print("%d kills of judges at work, %d submissions" % (killed, len(runs)), file=sys.stderr)
 
     def test_stopped_past_its_lease(self):
         self.hand_in("ada")

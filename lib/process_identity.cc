@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/process_identity.h"
+#include "process_identity.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
