@@ -5,6 +5,7 @@
 #include "challenge/challenge.h"
 #include "error.h"
 #include "options.h"
+#include "store/challenges.h"
 #include "web/pages_json.h"
 
 namespace kjudge {
@@ -17,8 +18,9 @@ struct PagesOptions {
 
 int pages_command(const PagesOptions& options) {
   const ResultsDirectory results(options.results);
-  std::vector<Challenge> challenges;
-  if (!options.challenge.empty()) challenges.push_back(read_challenge(options.challenge));
+  std::vector<Challenge> challenges = options.challenge.empty()
+                                          ? newest_kept_challenges(results)
+                                          : std::vector{read_challenge(options.challenge)};
   int skipped = 0;
   const auto report = [&](const std::string& line) {
     ++skipped;
@@ -47,7 +49,9 @@ void add_pages(CLI::App& app, int& status) {
       ->required();
   command
       ->add_option("--challenge", options->challenge,
-                   "The challenge: its task, shapes, checks and a leaderboard for each dtype")
+                   "The challenge that is open: its task, bounty and title on the front page")
+      ->type_name("FOLDER")
+      ->default_str("the newest of each that was judged here")
       ->check(CLI::ExistingDirectory);
   command->callback([=, &status] { status = pages_command(*options); });
 }

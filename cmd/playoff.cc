@@ -17,11 +17,12 @@ struct PlayOffOptions : DeviceOptions {
 };
 
 // Of what is ranked, where the directory keeps the challenge; else empty.
-std::string kept_folder(const ResultsDirectory& results, const VariantRequest& request) {
+std::string kept_folder(const ResultsDirectory& results,
+                        const std::optional<VariantRequest>& request) {
   ScoreIndex index(results, say);
   index.save();
   const auto found = make_standings(read_source(results, index, say), request);
-  if (!found) return request.challenge;
+  if (!found) return request ? request->challenge : "";
   const auto folder =
       kept_challenge_folder(results, found->terms.challenge, found->terms.challenge_version);
   return std::filesystem::exists(folder) ? folder.string() : found->terms.challenge;
@@ -29,7 +30,7 @@ std::string kept_folder(const ResultsDirectory& results, const VariantRequest& r
 
 int playoff_command(const PlayOffOptions& options) {
   const ResultsDirectory results(options.results);
-  VariantRequest request;
+  std::optional<VariantRequest> request;
   if (!options.variant.empty()) request = parse_request(options.variant);
   DeviceOptions device = options;
   if (device.challenge.empty()) device.challenge = kept_folder(results, request);
@@ -70,7 +71,8 @@ void add_playoff(CLI::App& app, int& status) {
   add_results_option(*command, options->results);
   command
       ->add_option("variant", options->variant,
-                   "Of this dtype or shape: CHALLENGE[:dtype[:gpu[:shape]]]; else over all shapes")
+                   "Only of this: CHALLENGE[:dtype[:gpu[:shape]]]; else of all shapes, and then of "
+                   "each part that has a leaderboard")
       ->type_name("VARIANT");
   add_device_options(*command, *options);
   command->add_flag("--unsafe", options->unsafe,

@@ -3,7 +3,9 @@
 
 #include <filesystem>
 #include <iostream>
+#include <set>
 
+#include "bundle/bundle.h"
 #include "error.h"
 #include "file.h"
 #include "judge/device.h"
@@ -23,12 +25,29 @@ struct ProfileCommandOptions : DeviceOptions {
   std::string set = "basic";
 };
 
-const Shape& find_shape(const Challenge& challenge, const std::string& name) {
-  for (const Shape& shape : challenge.shapes) {
-    if (name.empty() || shape.name == name) return shape;
+// That of the name, or the first. Of a bundle of part of the challenge one that it has.
+const Shape& find_shape(const Challenge& challenge, const std::string& name,
+                        const std::string& bundle) {
+  std::set<std::string> recorded;
+  if (!bundle.empty()) {
+    const BundleReader reader(bundle);
+    for (const CapturedShape& shape : reader.bundle().shapes) recorded.insert(shape.name);
   }
+  bool is_here = false;
+  for (const Shape& shape : challenge.shapes) {
+    if (!name.empty() && shape.name != name) continue;
+    if (bundle.empty() || recorded.contains(shape.name)) return shape;
+    is_here = true;
+  }
+  if (!is_here) {
+    throw Error(Fault::usage,
+                cat("shape ", name, ": challenge ", challenge.name, " has no such shape here"));
+  }
+  std::string list;
+  for (const std::string& one : recorded) list += cat(list.empty() ? "" : ", ", one);
   throw Error(Fault::usage,
-              cat("shape ", name, ": challenge ", challenge.name, " has no such shape here"));
+              cat(bundle, ": has ", name.empty() ? "no shape for this device" : cat("no ", name),
+                  "; what was recorded is ", list));
 }
 
 int profile_command(const ProfileCommandOptions& options) {
@@ -43,7 +62,7 @@ int profile_command(const ProfileCommandOptions& options) {
   run.report = options.ncu_report;
   const DeviceIdentity device = identify(driver, options.device);
   const Challenge challenge = for_arch(whole, device.arch);
-  const Shape& shape = find_shape(challenge, options.shape);
+  const Shape& shape = find_shape(challenge, options.shape, options.bundle);
   if (submission.empty()) submission = challenge.folder / "submission.py";
 
   ProgressLine line;
@@ -102,7 +121,8 @@ void add_profile(CLI::App& app, int& status) {
   add_device_options(*command, *options);
   command
       ->add_option("--shape", options->shape,
-                   "This shape; else the challenge's first that this device runs")
+                   "This shape; else the challenge's first that this device runs, and the bundle "
+                   "has")
       ->type_name("NAME");
   command->add_option("--set", options->set, "What ncu counts")
       ->check(CLI::IsMember({"basic", "full"}));

@@ -47,19 +47,24 @@ std::string change_text(const Evaluation& old, const std::optional<Evaluation>& 
 void print_set(const RejudgeOptions& options, const ResultsDirectory& results,
                const RejudgementSet& set) {
   std::vector<RejudgedPair> pairs;
-  std::vector<std::vector<std::string>> rows = {{"submission", "run", "old", "new", "change"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"submission", "run", "old", "new", "change", "partial"}};
+  bool partial = false;
   for (const Rejudged& one : set.record().evaluations) {
     const auto path = results.path() / "submissions" / std::to_string(one.submission) /
                       "evaluations" / std::to_string(one.evaluation) / "result.json";
     const Evaluation old = result_from_json(read_file(path), path);
     const auto made = set.result(one.submission);
     rows.push_back({std::to_string(one.submission), printable(one.run), score_text(old),
-                    score_text(made), change_text(old, made)});
+                    score_text(made), change_text(old, made),
+                    old.variant.all_shapes() ? "" : request_text(old.variant)});
+    partial = partial || !old.variant.all_shapes();
     pairs.push_back({one, old, made});
   }
   if (options.json) {
     std::cout << print_json(rejudged_json(set, pairs));
   } else {
+    for (auto& row : rows) row.resize(row.size() - (partial ? 0 : 1));
     std::cout << aligned(rows);
   }
 }
@@ -129,8 +134,8 @@ int rejudge_command(const RejudgeOptions& options) {
   if (options.run + options.apply + options.drop > 1) {
     throw Error(Fault::usage, "one at a time: --judge, --apply or --drop");
   }
-  const Selection selection = selection_of(options);
   if (options.set == 0) {
+    const Selection selection = selection_of(options);
     if (options.run || options.apply || options.drop) {
       throw Error(Fault::usage, "say which set, by --set NUMBER; --list shows them");
     }
@@ -141,7 +146,7 @@ int rejudge_command(const RejudgeOptions& options) {
     }
     ScoreIndex index(results, say);
     index.save();
-    const int number = make_rejudgement(results, index, selection, options.reason);
+    const int number = make_rejudgement(results, index, selection, options.reason, say);
     const RejudgementSet set(results, number);
     print_set(options, results, set);
     say(cat("set ", number, " of ", set.record().evaluations.size(), " evaluations; --set ", number,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "select.h"
 
+#include "error.h"
+
 namespace kjudge {
 
 void add_select_options(CLI::App& command, SelectOptions& options) {
@@ -42,6 +44,12 @@ void add_select_options(CLI::App& command, SelectOptions& options) {
 
 Selection selection_of(const SelectOptions& options) {
   Selection selection = options.selection;
+  if (selection.challenge.find_first_of(":@") != std::string::npos) {
+    throw Error(Fault::usage,
+                cat("--challenge ", selection.challenge,
+                    ": expected the name of a challenge alone; --challenge-version and --gpu say "
+                    "more, and --run, --submission or --evaluation pick what is part of it"));
+  }
   selection.from = time_of(selection.from, DayEnd::first);
   selection.to = time_of(selection.to, DayEnd::last);
   return selection;

@@ -34,8 +34,11 @@ Stopping this program stops nothing; --status NUMBER --wait takes the waiting up
 #     step         while judging, optional: what is being done
 #     poll_s       optional: seconds after which to ask again
 #     evaluations  when done: a list of objects with the fields challenge, dtype (optional), variant
-#                  (optional: the part that was judged), gpu (optional), verdict, message, shapes (each with name, verdict, message) and score of
-#                  kjudge-evaluation(5), and rank and of, integers: 2 of 17 (absent: not ranked)
+#                  (optional: the part that was judged), gpu (optional), verdict, message, shapes
+#                  (each with name, verdict, message) and score of kjudge-evaluation(5), rank and
+#                  of, integers: 2 of 17 (absent: not ranked), pending (optional: true where it is
+#                  judged again before it is ranked) and invalid (optional: a list of reasons why it
+#                  does not count)
 #
 #   Whatever else it answers has a JSON object {"error": "what is wrong, and what to do"} and a status:
 #     401, 403   the token is missing, unknown or not allowed that
@@ -367,10 +370,14 @@ def evaluation_lines(evaluation):
             yield "%s: %s" % (shape["name"], shape["message"])
     if "speedup" in score:
         yield "score: %s %s" % interval_text(score)
+    among = ", among those of %s" % variant if variant else ""
+    for reason in evaluation.get("invalid", []):
+        yield "does not count: " + reason
     if "rank" in evaluation:
-        among = ", among those of %s" % variant if variant else ""
         yield "rank: %d of %d%s" % (evaluation["rank"], evaluation["of"], among)
-    elif score.get("why_not"):
+    elif evaluation.get("pending"):
+        yield "rank: pending%s, until it is judged again: it is faster than the first" % among
+    elif score.get("why_not") and not evaluation.get("invalid"):
         yield "not ranked: " + score["why_not"]
 
 

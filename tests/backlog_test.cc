@@ -151,6 +151,39 @@ TEST_CASE("the same files for other shapes are judged for themselves") {
   for (const Waiting& waiting : whole.waiting) CHECK(waiting.answered_by == &submissions[0]);
 }
 
+TEST_CASE("what passes all that is timed passes the tests of other dtypes too: it is all of it") {
+  std::vector<ScoredSubmission> submissions = {received(1, "ada", "same"),
+                                               received(2, "ben", "same")};
+  submissions[1].identity.variant = parse_request("softmax:float32");
+  submissions[0].evaluations.push_back(evaluated(Verdict::accepted));
+  Shape timed, test;
+  timed.name = "a";
+  timed.dtype = "float32";
+  test.name = "t";
+  test.dtype = "float16";
+  test.timed = false;
+  CHECK(backlog(submissions, kTerms, never, {timed, test}).waiting[0].answered_by ==
+        &submissions[0]);
+  test.timed = true;
+  CHECK(backlog(submissions, kTerms, never, {timed, test}).waiting[0].answer == nullptr);
+}
+
+TEST_CASE("one whose files were not kept answers only its like") {
+  std::vector<ScoredSubmission> submissions = {
+      received(1, "ada", "same"), received(2, "ben", "same"), received(3, "cyd", "same")};
+  submissions[0].identity.keep = submissions[1].identity.keep = false;
+  CHECK(order(submissions) == std::vector{1, 3});
+  submissions[0].evaluations.push_back(evaluated(Verdict::accepted));
+  const Backlog now = backlog(submissions, kTerms, never);
+  REQUIRE(now.waiting.size() == 2);
+  CHECK(now.waiting[0].answered_by == &submissions[0]);
+  CHECK(now.waiting[1].submission == &submissions[2]);
+  CHECK(now.waiting[1].answer == nullptr);
+  // One that was kept answers all.
+  submissions[2].evaluations.push_back(evaluated(Verdict::accepted));
+  CHECK(backlog(submissions, kTerms, never).waiting[0].answered_by == &submissions[2]);
+}
+
 TEST_CASE("what asks for another GPU, or for shapes of one, is left to a judge with it") {
   std::vector<ScoredSubmission> submissions = {received(1, "ada", "1"), received(2, "ben", "2"),
                                                received(3, "cyd", "3"), received(4, "dan", "4")};

@@ -50,12 +50,13 @@ struct Contest {
   }
 
   // Stores a verdict, as a judge would.
-  void judge(int number) {
+  void judge(int number, const std::string& kernels = "") {
     StoredSubmission submission = results.submission(number);
     auto claim = Claim::take(submission, std::chrono::seconds(1000));
     Evaluation evaluation =
         evaluations::accepted({evaluations::shape("s", [](int, int) { return 2; })});
     evaluation.challenge = "softmax";
+    if (!kernels.empty()) write_file_atomically(claim->folder() / "kernels.sha256", kernels + "\n");
     claim->commit(submission, evaluation);
   }
 
@@ -119,6 +120,40 @@ TEST_CASE("what a judge that was killed left running, the next one puts right") 
   CHECK(contest.marked(2));
   CHECK(contest.page_says("2", "queued, next to be judged"));
   CHECK(contest.said.empty());
+}
+
+TEST_CASE("those with the same kernels say so on each other's pages") {
+  Contest contest;
+  Publisher publisher(contest.results, contest.output, {}, contest.line());
+  const std::string same(64, 'a'), other(64, 'b');
+  contest.judge(1, same);
+  publisher.judged(1);
+  contest.judge(2, other);
+  publisher.judged(2);
+  CHECK_FALSE(contest.page_says("1", "Same kernels as"));
+  contest.judge(3, same);
+  publisher.judged(3);
+  CHECK(contest.page_says("1", "Same kernels as"));
+  CHECK(contest.page_says("3", "Same kernels as"));
+  CHECK_FALSE(contest.page_says("2", "Same kernels as"));
+  // As all pages have it, with nothing left to write.
+  const Site site = read_site(contest.results, {},
+                              [&](const std::string& line) { contest.said.push_back(line); });
+  CHECK(write_site(site, contest.output, contest.line()).written <= 2);  // who waits
+  CHECK(contest.said.empty());
+}
+
+TEST_CASE("of many with the same kernels a page names some") {
+  Site site;
+  for (int number = 1; number <= static_cast<int>(kMostSameKernels) + 2; ++number) {
+    SubmissionSummary& one = site.submissions.emplace_back();
+    one.stored.identity.number = number;
+    one.evaluations.emplace_back().kernels = "k";
+  }
+  CHECK(same_kernels_as(site, 1).size() == kMostSameKernels + 1);
+  site.submissions.push_back(site.submissions.back());
+  site.submissions.back().stored.identity.number = 1000;
+  CHECK(same_kernels_as(site, 1000).empty());
 }
 
 TEST_CASE("what another judge has or judged meanwhile is left to it") {

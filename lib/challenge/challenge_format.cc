@@ -371,7 +371,8 @@ const FieldTable<ChallengeFile>& challenge_table() {
        optional("bounty", &File::bounty, line_kind(0, 200),
                 "what can be won; nothing where absent"),
        optional("target_us", &File::target_us, number_kind(0, 1e9),
-                "latency the author hopes for; shown, not judged"),
+                "geometric mean of the times of all timed shapes that the author hopes for; shown, "
+                "not judged"),
        optional("cache", &File::cache,
                 word_kind<CacheMode>({{"cold", CacheMode::cold}, {"hot", CacheMode::hot}}),
                 "whether caches hold the inputs when a replay starts"),

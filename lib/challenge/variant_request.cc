@@ -123,6 +123,12 @@ VariantRequest without_needless(VariantRequest variant, const std::vector<Shape>
   return variant;
 }
 
+VariantRequest as_judged(VariantRequest variant, const std::vector<Shape>& shapes) {
+  std::vector<Shape> timed = shapes;
+  std::erase_if(timed, [](const Shape& shape) { return !shape.timed; });
+  return without_needless(std::move(variant), timed);
+}
+
 VariantRequest wanted_of(const Challenge& challenge, VariantRequest variant) {
   if (variant.version != 0 && variant.version != challenge.version) {
     throw Error(Fault::usage, cat("challenge ", challenge.name, " is judged in version ",
@@ -138,7 +144,7 @@ VariantRequest wanted_of(const Challenge& challenge, VariantRequest variant) {
                                   "\"; it has shapes for ", joined(arches)));
   }
   timed_shapes(there, variant);  // there is one
-  variant = without_needless(std::move(variant), there.shapes);
+  variant = as_judged(std::move(variant), there.shapes);
   if (variant.all_shapes() && variant.gpu.empty()) return {};
   variant.challenge = challenge.name;
   variant.version = 0;

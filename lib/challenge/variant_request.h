@@ -34,6 +34,9 @@ std::vector<std::string> timed_shapes(const Challenge& challenge, const VariantR
 
 // Without dtype and shape where it takes all of these.
 VariantRequest without_needless(VariantRequest variant, const std::vector<Shape>& shapes);
+// What is judged of a submission that asks for it: all of these where it takes all that are timed,
+// for what is ranked among the whole must pass all tests.
+VariantRequest as_judged(VariantRequest variant, const std::vector<Shape>& shapes);
 
 // What somebody asks to have judged of the challenge, without its version; {} where that is all of
 // it on any device. Fault::usage, with what there is instead,

@@ -65,7 +65,7 @@ class Contents {
   std::string_view of(const SubmissionIdentity& identity) {
     if (identity.variant.all_shapes()) return identity.sha256;
     const VariantRequest wanted =
-        shapes_.empty() ? identity.variant : without_needless(identity.variant, shapes_);
+        shapes_.empty() ? identity.variant : as_judged(identity.variant, shapes_);
     if (wanted.all_shapes()) return identity.sha256;
     return made_.emplace_back(cat(identity.sha256, "\n", wanted.dtype, "\n", wanted.shape));
   }
@@ -81,6 +81,8 @@ Backlog backlog(const std::vector<ScoredSubmission>& submissions, const Terms& t
                 const std::function<bool(int)>& again, const std::vector<Shape>& shapes) {
   std::unordered_map<std::string_view, double> turns;  // by run
   std::unordered_map<std::string_view, Waiting> first;
+  // Of those whose files and recording are gone after the verdict, which is enough for their like.
+  std::unordered_map<std::string_view, Waiting> first_not_kept;
   Contents contents(shapes);
   Backlog found;
   for (const ScoredSubmission& submission : submissions) {
@@ -95,7 +97,8 @@ Backlog backlog(const std::vector<ScoredSubmission>& submissions, const Terms& t
     const ScoredEvaluation* evaluation = evaluation_on(submission, terms);
     if (evaluation == nullptr && !identity.keep && has_verdict(submission)) continue;
     if (evaluation != nullptr && evaluation->verdict != Verdict::judge_error) {
-      first.try_emplace(contents.of(identity), Waiting{&submission, &submission, evaluation});
+      (identity.keep ? first : first_not_kept)
+          .try_emplace(contents.of(identity), Waiting{&submission, &submission, evaluation});
     } else if (!is_for(identity.variant, terms, shapes)) {
       if (!has_verdict(submission)) found.for_others.push_back(&submission);
     } else if (evaluation != nullptr && !again(submission.number)) {
@@ -106,7 +109,10 @@ Backlog backlog(const std::vector<ScoredSubmission>& submissions, const Terms& t
   }
   // Those that are judged came into `first` before any that waits.
   std::erase_if(found.waiting, [&](Waiting& waiting) {
-    const auto [at, alone] = first.try_emplace(contents.of(waiting.submission->identity), waiting);
+    const SubmissionIdentity& identity = waiting.submission->identity;
+    const std::string_view content = contents.of(identity);
+    auto& like = identity.keep || first.contains(content) ? first : first_not_kept;
+    const auto [at, alone] = like.try_emplace(content, waiting);
     if (alone) return false;
     waiting.answered_by = at->second.answered_by;
     waiting.answer = at->second.answer;

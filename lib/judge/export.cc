@@ -231,6 +231,9 @@ class Exporter {
     line.id = stored.identity.id;
     line.run = stored.identity.run;
     line.received = stored.identity.received;
+    if (const VariantRequest& asked = stored.identity.variant; asked != VariantRequest{}) {
+      line.variant = asked;
+    }
     line.sha256 = stored.identity.sha256;
     if (!submission.notes.label.empty()) line.label = submission.notes.label;
     if (!submission.notes.license.empty()) line.license = submission.notes.license;
@@ -407,6 +410,8 @@ const FieldTable<ExportLine>& export_table() {
       optional("run", &L::run, line(200), "name of a submission's run; absent of other kinds"),
       optional("received", &L::received, line(40),
                "when a submission was handed in, UTC; absent of other kinds"),
+      optional("variant", &L::variant, request_kind(),
+               "the part of the challenge that a submission asks for; absent: all of it"),
       optional("label", &L::label, line(200), "what a submission says it is; absent: nothing"),
       optional("license", &L::license, line(200), "of a submission's code; absent: none"),
       optional("files", &L::files, list_kind(object_kind(file_table())),

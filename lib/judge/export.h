@@ -45,6 +45,7 @@ struct ExportLine {
   int version = 0;
   std::optional<Json> challenge;
   std::optional<std::string> id, run, received, label, license;
+  std::optional<VariantRequest> variant;
   std::optional<std::vector<ExportedFile>> files;
   std::optional<std::string> device_kind;
   std::optional<Json> result;

@@ -11,6 +11,7 @@
 #include "judge/interrupt.h"
 #include "judge/report.h"
 #include "score/result_json.h"
+#include "store/challenges.h"
 #include "store/claim.h"
 
 namespace kjudge {
@@ -21,12 +22,10 @@ namespace fs = std::filesystem;
 class PlayOffs {
  public:
   PlayOffs(const Driver& driver, const Challenge& challenge, const ResultsDirectory& results,
-           const VariantRequest& request, const JudgeAgainOptions& options, const ReportLine& line,
-           const ReportProgress& progress)
+           const JudgeAgainOptions& options, const ReportLine& line, const ReportProgress& progress)
       : driver_(driver),
         challenge_(challenge),
         results_(results),
-        request_(request),
         options_(options),
         line_(line),
         progress_(progress) {
@@ -34,9 +33,37 @@ class PlayOffs {
     request_.challenge = challenge.name;
     request_.version = challenge.version;
     request_.gpu = device_word(device_kind(device.arch, device.name));
+    arch_ = device.arch;
   }
 
-  PlayOffDone run() {
+  PlayOffDone run(const std::optional<VariantRequest>& request) {
+    if (request) {
+      settle(request->dtype, request->shape);
+    } else {
+      settle("", "");
+      for (const RankedPart& part : parts()) settle(part.dtype, part.shape);
+    }
+    return std::move(done_);
+  }
+
+ private:
+  std::vector<RankedPart> parts() const {
+    const ScoreIndex index(results_, [](const auto&) {});
+    std::set<std::string> asked;
+    for (const ScoredSubmission& submission : index.submissions()) {
+      for (const ScoredEvaluation& one : submission.evaluations) {
+        const bool is_here =
+            one.terms->challenge_sha256 == challenge_.sha256 && one.terms->arch == arch_;
+        if (is_here && !one.variant.shape.empty()) asked.insert(one.variant.shape);
+      }
+    }
+    const auto kept = kept_challenge(results_, challenge_.name, challenge_.version);
+    return ranked_parts(kept ? &*kept : nullptr, arch_, asked);
+  }
+
+  void settle(const std::string& dtype, const std::string& shape) {
+    request_.dtype = dtype;
+    request_.shape = shape;
     // Each turn judges one again, so there are no more than runs.
     for (;;) {
       check_interrupt();
@@ -49,10 +76,8 @@ class PlayOffs {
       }
       if (!confirm(*leader)) break;
     }
-    return std::move(done_);
   }
 
- private:
   std::optional<VariantStandings> standings() {
     const auto report = [&](const std::string& text) {
       if (said_.insert(text).second) line_(text);
@@ -200,7 +225,8 @@ class PlayOffs {
   const Driver& driver_;
   const Challenge& challenge_;
   const ResultsDirectory& results_;
-  VariantRequest request_;
+  VariantRequest request_;  // that is being settled
+  std::string arch_;
   const JudgeAgainOptions& options_;
   const ReportLine& line_;
   const ReportProgress& progress_;
@@ -222,17 +248,16 @@ const FieldTable<PlayOffDone>& played_off_table() {
 }
 
 PlayOffDone play_off(const Driver& driver, const Challenge& challenge,
-                     const ResultsDirectory& results, const VariantRequest& request,
+                     const ResultsDirectory& results, const std::optional<VariantRequest>& request,
                      const JudgeAgainOptions& options, const ReportLine& line,
                      const ReportProgress& progress) {
-  const bool other = !request.challenge.empty() &&
-                     (request.challenge != challenge.name ||
-                      (request.version != 0 && request.version != challenge.version));
+  const bool other = request && (request->challenge != challenge.name ||
+                                 (request->version != 0 && request->version != challenge.version));
   if (other) {
-    throw Error(Fault::usage, cat(request_text(request), " is not of challenge ", challenge.name,
+    throw Error(Fault::usage, cat(request_text(*request), " is not of challenge ", challenge.name,
                                   " version ", challenge.version));
   }
-  return PlayOffs(driver, challenge, results, request, options, line, progress).run();
+  return PlayOffs(driver, challenge, results, options, line, progress).run(request);
 }
 
 }  // namespace kjudge

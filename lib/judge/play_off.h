@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,10 @@ const FieldTable<PlayOffDone>& played_off_table();
 // First whoever leads with one judging only is judged again on fresh seeds, until the first was
 // judged twice and nobody is pending; then the runs that are tied with the first are played off:
 // each one's recording is replayed with that of the first in the baseline's place. Of the request's
-// challenge on this kind of device. Fault::usage when it is not the challenge.
+// variant on this kind of device; nullopt: of all of the challenge, then of each of ranked_parts().
+// Fault::usage when it is not of the challenge.
 PlayOffDone play_off(const Driver& driver, const Challenge& challenge,
-                     const ResultsDirectory& results, const VariantRequest& request,
+                     const ResultsDirectory& results, const std::optional<VariantRequest>& request,
                      const JudgeAgainOptions& options, const ReportLine& line,
                      const ReportProgress& progress);
 

@@ -178,7 +178,7 @@ class Queue {
     evaluate_options.keep_bundle = claim.folder() / "bundle.kjb";
     evaluate_options.replay = options_.replay;
     evaluate_options.replay.other_devices = other_devices_;
-    evaluate_options.replay.only = submission.identity.variant;
+    evaluate_options.replay.only = as_judged(submission.identity.variant, shapes_);
     evaluate_options.sandbox = options_.sandbox;
     tried_.insert(submission.identity.number);
     RunningSteps steps(wanted_shapes(submission),
@@ -205,9 +205,9 @@ class Queue {
   }
 
   std::vector<Shape> wanted_shapes(const StoredSubmission& submission) const {
+    const VariantRequest variant = as_judged(submission.identity.variant, shapes_);
     std::vector<Shape> wanted = shapes_;
-    std::erase_if(wanted,
-                  [&](const Shape& one) { return !submission.identity.variant.takes(one); });
+    std::erase_if(wanted, [&](const Shape& one) { return !variant.takes(one); });
     return wanted;
   }
 

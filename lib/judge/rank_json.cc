@@ -82,7 +82,7 @@ std::vector<Field<RankedRow>> entry_fields() {
   using R = RankedRow;
   Field<R> met = printed_field<R, bool>(
       "target_met", [](const R& row) { return row.about.target_met.value_or(false); },
-      boolean_kind(), "whether its time is within the target; absent where there is none");
+      boolean_kind(), "whether its time is within target_us; absent where there is none");
   met.required = false;
   met.write = [](const R& row) -> std::optional<Json> {
     if (!row.about.target_met) return std::nullopt;
@@ -180,9 +180,11 @@ std::vector<Field<D>> title_fields(const char* format) {
                        "number of the way in which kjudge measured"),
       optional<D, Text>("dtype", &D::dtype, text_kind(), "absent: of all dtypes"),
       optional<D, Text>("shape", &D::shape, text_kind(), "absent: over all shapes"),
-      optional<D, Text>("bounty", &D::bounty, text_kind(), "absent: none"),
+      optional<D, Text>("bounty", &D::bounty, text_kind(),
+                        "absent: none, or none over some of the shapes"),
       optional<D, double>("target_us", &D::target_us, number_kind(0),
-                          "the challenge's target; absent where it has none")};
+                          "the challenge's target; absent where it has none, and over some of "
+                          "the shapes")};
 }
 
 const FieldTable<RankDocument>& rank_table() {
@@ -231,9 +233,8 @@ void set_title(RankTitle& title, const VariantStandings& standings) {
   title.method = terms.method;
   title.dtype = standings.variant.dtype;
   title.shape = standings.variant.shape;
-  if (!standings.challenge) return;
-  title.bounty = standings.challenge->bounty;
-  if (standings.challenge->target_ns) title.target_us = *standings.challenge->target_ns / 1000;
+  title.bounty = bounty_of(standings);
+  if (const auto target = target_of(standings)) title.target_us = *target / 1000;
 }
 
 RankedRow row_of(const Entry& entry, const VariantStandings& standings, const ScoreIndex& index) {

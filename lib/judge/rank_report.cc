@@ -18,6 +18,11 @@ std::string bar_text(const Bar& bar) {
   return bar.basis == Bar::Basis::claimed ? "bar, claimed" : "bar";
 }
 
+bool is_known_whole(const VariantStandings& standings) {
+  return standings.challenge &&
+         is_whole(*standings.challenge, standings.terms.arch, standings.shapes);
+}
+
 std::string list_of(const std::vector<int>& submissions) {
   constexpr std::size_t kNamed = 10;
   std::string list;
@@ -114,8 +119,7 @@ class StandingsTable {
 AboutEntry about_entry(const Entry& entry, const VariantStandings& standings,
                        const ScoreIndex& index) {
   AboutEntry about;
-  if (standings.challenge)
-    about.target_met = target_met(standings.challenge->target_ns, entry.score);
+  about.target_met = target_met(target_of(standings), entry.score);
   const ScoredSubmission* submission = index.find(std::stoi(entry.submission));
   if (submission == nullptr) return about;
   about.label = submission->notes.label;
@@ -124,6 +128,14 @@ AboutEntry about_entry(const Entry& entry, const VariantStandings& standings,
     about.code = cat("submissions/", entry.submission, "/files");
   }
   return about;
+}
+
+std::optional<double> target_of(const VariantStandings& standings) {
+  return is_known_whole(standings) ? standings.challenge->target_ns : std::nullopt;
+}
+
+std::string bounty_of(const VariantStandings& standings) {
+  return is_known_whole(standings) ? standings.challenge->bounty : "";
 }
 
 double behind(const Entry& before, const Entry& entry) {
@@ -144,10 +156,10 @@ std::string standings_title(const VariantStandings& standings) {
     if (!part->empty()) title += cat(", ", *part);
   }
   title += cat(", method ", terms.method);
-  if (!standings.challenge) return title;
-  if (standings.challenge->target_ns)
-    title += cat(", target ", duration_text(*standings.challenge->target_ns));
-  if (!standings.challenge->bounty.empty()) title += cat(", bounty: ", standings.challenge->bounty);
+  if (const auto target = target_of(standings)) title += cat(", target ", duration_text(*target));
+  if (const std::string& bounty = bounty_of(standings); !bounty.empty()) {
+    title += cat(", bounty: ", bounty);
+  }
   return title;
 }
 
@@ -162,12 +174,21 @@ std::vector<std::string> standings_remarks(const VariantStandings& standings) {
                         " pending: faster than the first, and judged only once; kjudge playoff "
                         "judges again before they are ranked"));
   }
-  std::map<std::string, std::vector<int>> invalid;  // submissions by reason
-  for (const auto& one : standings.invalid) invalid[one.reason].push_back(one.submission);
-  for (const auto& [reason, submissions] : invalid) {
-    lines.push_back(cat(submissions.size(),
-                        submissions.size() == 1 ? " evaluation does" : " evaluations do",
-                        " not count: ", reason, " (submission ", list_of(submissions), ")"));
+  struct Evaluations {
+    std::size_t count = 0;
+    std::vector<int> submissions;  // each once
+  };
+  std::map<std::string, Evaluations> invalid;  // by reason
+  for (const auto& one : standings.invalid) {
+    auto& [count, submissions] = invalid[one.reason];
+    ++count;
+    if (submissions.empty() || submissions.back() != one.submission) {
+      submissions.push_back(one.submission);
+    }
+  }
+  for (const auto& [reason, of] : invalid) {
+    lines.push_back(cat(of.count, of.count == 1 ? " evaluation does" : " evaluations do",
+                        " not count: ", reason, " (submission ", list_of(of.submissions), ")"));
   }
   std::map<std::string, std::vector<int>> partial;  // submissions by what was asked for
   for (const auto& one : standings.partial) {

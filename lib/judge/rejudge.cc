@@ -151,17 +151,23 @@ fs::path recording_of(const Driver& driver, const Challenge& challenge,
 }
 
 int make_rejudgement(const ResultsDirectory& results, const ScoreIndex& index,
-                     const Selection& selection, const std::string& reason) {
+                     const Selection& selection, const std::string& reason,
+                     const ReportLine& line) {
   Rejudgement set;
   set.selection = selection;
   set.reason = reason;
   set.made = utc_now();
+  std::string not_kept;
   for (const ScoredSubmission& submission : index.submissions()) {
     const ScoredEvaluation* last = nullptr;
     for (const ScoredEvaluation& one : submission.evaluations) {
       if (selects(selection, selectable(index, submission, one))) last = &one;
     }
     if (last == nullptr) continue;
+    if (!submission.identity.keep) {
+      not_kept += cat(not_kept.empty() ? "" : ", ", submission.number);
+      continue;
+    }
     const Terms& terms = index.terms(*last);
     if (set.evaluations.empty()) {
       set.challenge = terms.challenge;
@@ -175,6 +181,9 @@ int make_rejudgement(const ResultsDirectory& results, const ScoreIndex& index,
               ": make a set of each, with --challenge and --challenge-version"));
     }
     set.evaluations.push_back({submission.number, last->number, last->id, submission.identity.run});
+  }
+  if (!not_kept.empty()) {
+    line(cat("left out, since the files were not to be kept: submission ", not_kept));
   }
   if (set.evaluations.empty()) throw Error(Fault::usage, "no evaluation is like that");
   return add_record(results, kRejudgementRecord,

@@ -49,9 +49,10 @@ std::filesystem::path recording_of(const Driver& driver, const Challenge& challe
                                    const ReportProgress& progress);
 
 // A new set, of the last evaluation that is selected of each submission; its number. Writes nothing
-// else. Fault::usage when there is none, or they are of several versions of challenges.
+// else. Those whose files were not to be kept cannot be judged again, and are left out with a line.
+// Fault::usage when there is none, or they are of several versions of challenges.
 int make_rejudgement(const ResultsDirectory& results, const ScoreIndex& index,
-                     const Selection& selection, const std::string& reason);
+                     const Selection& selection, const std::string& reason, const ReportLine& line);
 
 struct RejudgeCounts {
   std::size_t done = 0;       // of the set, now or before

@@ -17,6 +17,7 @@ struct SideScore {
 struct SidesRow {
   int submission = 0, evaluation = 0;
   std::string run;
+  VariantRequest variant;
   SideScore old;
   std::optional<SideScore> made;
 };
@@ -86,6 +87,8 @@ const FieldTable<PrintedSet>& printed_set_table() {
                     {required("submission", &R::submission, set_number(), "its number"),
                      required("evaluation", &R::evaluation, set_number(), "that is made again"),
                      required("run", &R::run, text_kind(), "of the submission"),
+                     optional("variant", &R::variant, request_kind(),
+                              "the part of the challenge that was asked for; absent: all of it"),
                      required("old", &R::old, side_kind(), "the evaluation that is made again"),
                      made}))),
                 "one of each submission")});
@@ -124,7 +127,7 @@ SideScore side_of(const Evaluation& evaluation) {
 Json rejudged_json(const RejudgementSet& set, const std::vector<RejudgedPair>& pairs) {
   PrintedSet printed{set.number(), set.state(), set.record().reason, {}};
   for (const auto& [what, old, made] : pairs) {
-    SidesRow row{what.submission, what.evaluation, what.run, side_of(old), {}};
+    SidesRow row{what.submission, what.evaluation, what.run, old.variant, side_of(old), {}};
     if (made) row.made = side_of(*made);
     printed.evaluations.push_back(std::move(row));
   }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/challenges.h"
 
+#include <map>
+#include <utility>
+
 #include "error.h"
 #include "file.h"
 #include "store/numbered_folders.h"
@@ -42,15 +45,36 @@ std::vector<Challenge> kept_challenges(const ResultsDirectory& results) {
   return found;
 }
 
-std::optional<Challenge> kept_challenge(const ResultsDirectory& results, const Terms& terms) {
-  const fs::path kept = kept_challenge_folder(results, terms.challenge, terms.challenge_version);
-  if (fs::path(terms.challenge).filename() != terms.challenge) return std::nullopt;
+std::vector<Challenge> newest_kept_challenges(const ResultsDirectory& results) {
+  std::map<std::string, Challenge> newest;
+  for (Challenge& one : kept_challenges(results)) {
+    const auto known = newest.find(one.name);
+    if (known != newest.end() && known->second.version > one.version) continue;
+    newest.insert_or_assign(one.name, std::move(one));
+  }
+  std::vector<Challenge> found;
+  for (auto& [name, challenge] : newest) found.push_back(std::move(challenge));
+  return found;
+}
+
+std::optional<Challenge> kept_challenge(const ResultsDirectory& results, const std::string& name,
+                                        int version) {
+  const fs::path kept = kept_challenge_folder(results, name, version);
+  if (fs::path(name).filename() != name) return std::nullopt;
   try {
     if (!fs::exists(kept)) return std::nullopt;
-    Challenge challenge = read_challenge(kept);
-    if (challenge.sha256 != terms.challenge_sha256) return std::nullopt;
-    return for_arch(challenge, terms.arch);
+    return read_challenge(kept);
   } catch (const Error&) {  // fsck tells what is wrong with it
+    return std::nullopt;
+  }
+}
+
+std::optional<Challenge> kept_challenge(const ResultsDirectory& results, const Terms& terms) {
+  const auto kept = kept_challenge(results, terms.challenge, terms.challenge_version);
+  if (!kept || kept->sha256 != terms.challenge_sha256) return std::nullopt;
+  try {
+    return for_arch(*kept, terms.arch);
+  } catch (const Error&) {  // none of its shapes is for that
     return std::nullopt;
   }
 }

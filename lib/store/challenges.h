@@ -20,6 +20,11 @@ void keep_challenge(const ResultsDirectory& results, const Challenge& challenge)
 
 // Every one that can be read.
 std::vector<Challenge> kept_challenges(const ResultsDirectory& results);
+// Of each of their names the newest, ascending by name.
+std::vector<Challenge> newest_kept_challenges(const ResultsDirectory& results);
+// nullopt where it is not kept, or cannot be read.
+std::optional<Challenge> kept_challenge(const ResultsDirectory& results, const std::string& name,
+                                        int version);
 // With the shapes of the terms' arch. nullopt where it is not kept, or is another one by its hash.
 std::optional<Challenge> kept_challenge(const ResultsDirectory& results, const Terms& terms);
 

@@ -134,7 +134,7 @@ std::optional<VariantStandings> make_standings(const StandingsSource& source,
       const Score part = score_over(index, one, found.shapes);
       candidate.ranked = part.ranked;
       candidate.speedup = part.speedup;
-      if (!part.ranked) {
+      if (!part.ranked && reasons.empty()) {
         found.partial.push_back(
             {submission.number, one.number, submission.identity.run, one.variant});
       }
@@ -167,6 +167,30 @@ std::optional<VariantStandings> make_standings(const StandingsSource& source,
       found.bars.emplace_back(number, bar);
   }
   return found;
+}
+
+bool is_whole(const Challenge& challenge, const std::string& arch,
+              const std::vector<std::string>& shapes) {
+  const auto timed =
+      std::count_if(challenge.shapes.begin(), challenge.shapes.end(),
+                    [&](const Shape& shape) { return shape.timed && runs_on(shape, arch); });
+  return shapes.empty() || static_cast<std::ptrdiff_t>(shapes.size()) == timed;
+}
+
+std::vector<RankedPart> ranked_parts(const Challenge* challenge, const std::string& arch,
+                                     const std::set<std::string>& asked) {
+  std::map<std::string, std::vector<std::string>> by_dtype;
+  if (challenge != nullptr) {
+    for (const Shape& shape : challenge->shapes) {
+      if (shape.timed && runs_on(shape, arch)) by_dtype[shape.dtype].push_back(shape.name);
+    }
+  }
+  std::vector<RankedPart> parts;
+  if (by_dtype.size() > 1) {
+    for (auto& [dtype, shapes] : by_dtype) parts.push_back({dtype, "", std::move(shapes)});
+  }
+  for (const std::string& shape : asked) parts.push_back({"", shape, {shape}});
+  return parts;
 }
 
 std::vector<HistoryEntry> history_of(const StandingsSource& source,

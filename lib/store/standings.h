@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,21 @@ StandingsSource read_source(const ResultsDirectory& results, const ScoreIndex& i
 // that the challenge has not, or a dtype where the challenge is not kept.
 std::optional<VariantStandings> make_standings(const StandingsSource& source,
                                                const std::optional<VariantRequest>& request);
+
+// Whether a ranking over these shapes, empty: all, is one over all that are timed on this arch.
+// Only then the challenge's target and bounty are about it.
+bool is_whole(const Challenge& challenge, const std::string& arch,
+              const std::vector<std::string>& shapes);
+
+// Part of a challenge that has a ranking of its own: a dtype, or a shape.
+struct RankedPart {
+  std::string dtype, shape;
+  std::vector<std::string> shapes;  // that count
+};
+// Of what the challenge, null: not known, times on this arch: each dtype where there are several,
+// then each shape that somebody asked for.
+std::vector<RankedPart> ranked_parts(const Challenge* challenge, const std::string& arch,
+                                     const std::set<std::string>& asked);
 
 // The evaluations of a run on the same terms and over the same shapes, as they were judged.
 struct HistoryEntry {

@@ -332,7 +332,7 @@ Html related(const EvaluationPage& page, const std::string& address) {
                              time_element(page.submission.stored.identity.received)));
   if (!page.board.empty())
     pairs.emplace_back("Leaderboard",
-                       link(address, page.board, variant_name(variant_of(*page.summary.terms))));
+                       link(address, page.board, variant_name(variant_of(page.summary))));
   Html evaluations("span", {});
   for (const EvaluationSummary& other : page.submission.evaluations) {
     if (other.number == page.summary.number) continue;
@@ -349,10 +349,11 @@ Html related(const EvaluationPage& page, const std::string& address) {
     pairs.emplace_back("Other evaluations", std::move(evaluations));
   if (!page.same_kernels.empty()) {
     Html same("span", {});
-    for (std::size_t i = 0; i < page.same_kernels.size(); ++i) {
+    for (std::size_t i = 0; i < std::min(page.same_kernels.size(), kMostSameKernels); ++i) {
       if (i > 0) same.add(", ");
       same.add(evaluation_link(address, page.same_kernels[i]));
     }
+    if (page.same_kernels.size() > kMostSameKernels) same.add(", and others");
     pairs.emplace_back("Same kernels as", std::move(same));
   }
   if (!page.summary.profiled.empty()) {

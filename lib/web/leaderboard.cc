@@ -9,6 +9,7 @@
 
 #include "challenge/variant_request.h"
 #include "error.h"
+#include "store/standings.h"
 #include "store/terms.h"
 #include "web/site.h"
 
@@ -26,18 +27,6 @@ const Score& over(const std::vector<std::string>& names, const Score& score, Sco
   if (names.empty()) return score;
   part = part_of(score, names);
   return part;
-}
-
-// The timed shapes that this arch runs by dtype, where there are several.
-std::map<std::string, std::vector<std::string>> shapes_by_dtype(const Challenge* challenge,
-                                                                const std::string& arch) {
-  std::map<std::string, std::vector<std::string>> names;
-  if (challenge == nullptr) return names;
-  for (const Shape& shape : challenge->shapes) {
-    if (shape.timed && runs_on(shape, arch)) names[shape.dtype].push_back(shape.name);
-  }
-  if (names.size() < 2) names.clear();
-  return names;
 }
 
 LeaderboardRow row_of(const Contender& contender) {
@@ -107,7 +96,7 @@ Leaderboard make_leaderboard(const Site& site, const Terms& terms, const Contest
     if (is_of(bar, terms, variant.dtype, variant.shape)) board.bars.emplace_back(number, bar);
   }
   if (const Challenge* challenge = site.challenge_of(terms)) {
-    board.target_ns = challenge->target_ns;
+    if (is_whole(*challenge, variant.arch, shapes)) board.target_ns = challenge->target_ns;
   }
 
   std::vector<Candidate> candidates;
@@ -216,15 +205,13 @@ std::vector<Leaderboard> make_leaderboards(const Site& site) {
       dated.push_back({started, make_leaderboard(site, terms, contest)});
     };
     add({variant_of(terms), {}, contenders});
-    for (const auto& [dtype, shapes] : shapes_by_dtype(site.challenge_of(terms), terms.arch)) {
-      add({variant_of(terms, dtype), shapes, contenders});
-    }
     std::set<std::string> asked;
     for (const Contender& one : contenders) {
       if (!one.evaluation->variant.shape.empty()) asked.insert(one.evaluation->variant.shape);
     }
-    for (const std::string& shape : asked) {
-      add({variant_of(terms, "", shape), {shape}, contenders});
+    for (const auto& [dtype, shape, shapes] :
+         ranked_parts(site.challenge_of(terms), terms.arch, asked)) {
+      add({variant_of(terms, dtype, shape), shapes, contenders});
     }
   }
   std::stable_sort(dated.begin(), dated.end(),

@@ -25,7 +25,8 @@ struct EvaluationPage {
   const EvaluationSummary& summary;
   const Evaluation& evaluation;             // with times and log
   const Score& score;                       // its
-  std::vector<EvaluationKey> same_kernels;  // others with the same kernels, ascending
+  std::vector<EvaluationKey> same_kernels;  // others with the same kernels, ascending; not all of
+                                            // more than kMostSameKernels are named
   std::optional<EvaluationKey> previous;    // of the same run, to compare with
   std::optional<EvaluationKey> best;        // of the leaderboard
   std::string board;                        // address of the leaderboard; empty: on none

@@ -7,6 +7,7 @@
 #include "file.h"
 #include "judge/backlog.h"
 #include "score/result_json.h"
+#include "store/challenges.h"
 #include "store/numbered_folders.h"
 #include "store/standings.h"
 #include "web/site.h"
@@ -34,6 +35,11 @@ bool is_published(const std::vector<Challenge>& challenges, const SubmissionIden
     any = true;
   }
   return any && identity.keep;
+}
+
+bool is_of(const Challenge& challenge, const Terms& terms) {
+  return challenge.name == terms.challenge && challenge.version == terms.challenge_version &&
+         challenge.sha256 == terms.challenge_sha256;
 }
 
 EvaluationSummary summarize(const ScoreIndex& index, const ScoredEvaluation& scored) {
@@ -74,15 +80,45 @@ std::vector<Profile> read_profiles(const StoredSubmission& submission, int numbe
 }
 
 const Challenge* Site::challenge(const std::string& name, int version) const {
-  for (const Challenge& one : challenges) {
-    if (one.name == name && one.version == version) return &one;
+  for (const auto* list : {&challenges, &kept}) {
+    for (const Challenge& one : *list) {
+      if (one.name == name && one.version == version) return &one;
+    }
   }
   return nullptr;
 }
 
 const Challenge* Site::challenge_of(const Terms& terms) const {
-  const Challenge* found = challenge(terms.challenge, terms.challenge_version);
-  return found != nullptr && found->sha256 == terms.challenge_sha256 ? found : nullptr;
+  for (const auto* list : {&challenges, &kept}) {
+    for (const Challenge& one : *list) {
+      if (is_of(one, terms)) return &one;
+    }
+  }
+  return nullptr;
+}
+
+std::set<EvaluationKey> same_kernels_as(const Site& site, int submission) {
+  std::map<std::string_view, std::vector<EvaluationKey>> with;
+  for (const SubmissionSummary& one : site.submissions) {
+    if (one.stored.identity.number != submission) continue;
+    for (const EvaluationSummary& evaluation : one.evaluations) {
+      if (!evaluation.kernels.empty()) with[evaluation.kernels];
+    }
+  }
+  std::set<EvaluationKey> found;
+  if (with.empty()) return found;
+  for (const SubmissionSummary& one : site.submissions) {
+    for (const EvaluationSummary& evaluation : one.evaluations) {
+      const auto at = with.find(evaluation.kernels);
+      if (at != with.end()) at->second.push_back({one.stored.identity.number, evaluation.number});
+    }
+  }
+  for (const auto& [kernels, keys] : with) {
+    if (keys.size() > kMostSameKernels + 2) continue;  // all say "and others" as it is
+    found.insert(keys.begin(), keys.end());
+  }
+  std::erase_if(found, [&](const EvaluationKey& key) { return key.submission == submission; });
+  return found;
 }
 
 SiteReader::SiteReader(const ResultsDirectory& results, std::vector<Challenge> challenges,
@@ -167,21 +203,42 @@ Site SiteReader::read(std::optional<int> profiles_of) {
   records_ = record_numbers();
   Site site;
   site.challenges = challenges_;
+  site.kept = kept();
   site.bars = standing(read_records(results_, kBarRecord, bar_table(), report_));
   site.play_offs = read_play_offs(results_, report_);
   const auto invalidations =
       standing(read_records(results_, kInvalidationRecord, invalidation_table(), report_));
   site.submissions.reserve(index_->submissions().size());
   for (const ScoredSubmission& scored : index_->submissions()) {
-    SubmissionSummary& submission =
-        site.submissions.emplace_back(summary_of(scored, invalidations));
-    if (profiles_of && *profiles_of != scored.number) continue;
+    site.submissions.push_back(summary_of(scored, invalidations));
+  }
+  const auto others = profiles_of ? same_kernels_as(site, *profiles_of) : std::set<EvaluationKey>();
+  for (SubmissionSummary& submission : site.submissions) {
+    const int number = submission.stored.identity.number;
     for (EvaluationSummary& one : submission.evaluations) {
+      if (profiles_of && *profiles_of != number && !others.contains({number, one.number})) continue;
       one.profiled = profiled(submission.stored, one.number);
     }
   }
   find_places(site);
   return site;
+}
+
+// A kept one never changes, and was kept before anything was judged for it.
+std::vector<Challenge> SiteReader::kept() {
+  std::set<std::pair<std::string, int>> wanted;
+  for (const auto& terms : index_->all_terms()) {
+    const bool is_open = std::any_of(challenges_.begin(), challenges_.end(),
+                                     [&](const Challenge& one) { return is_of(one, *terms); });
+    if (!is_open) wanted.emplace(terms->challenge, terms->challenge_version);
+  }
+  std::vector<Challenge> found;
+  for (const auto& key : wanted) {
+    const auto [at, is_new] = kept_.try_emplace(key);
+    if (is_new) at->second = kept_challenge(results_, key.first, key.second);
+    if (at->second) found.push_back(*at->second);
+  }
+  return found;
 }
 
 void SiteReader::find_places(Site& site) const {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,16 +50,23 @@ struct SubmissionSummary {
 };
 
 struct Site {
-  std::vector<Challenge> challenges;           // those whose folders are known
+  std::vector<Challenge> challenges;           // those that are open
+  std::vector<Challenge> kept;                 // others that something here was judged for
   std::vector<SubmissionSummary> submissions;  // ascending by number
   Records<Bar> bars;                           // standing ones
   std::vector<PlayedOff> play_offs;
-  // That of a name in this version, or in this very state; null: its folder is not known.
+  // That of a name in this version, or in this very state; null: it is neither open nor kept.
   const Challenge* challenge(const std::string& name, int version) const;
   const Challenge* challenge_of(const Terms& terms) const;
 };
 
 using ReportLine = std::function<void(const std::string&)>;
+
+// How many evaluations with the same kernels a page names.
+inline constexpr std::size_t kMostSameKernels = 20;
+// Those of other submissions whose pages name, or count, an evaluation of this one for having the
+// same kernels. None where there are so many that another one changes nothing there.
+std::set<EvaluationKey> same_kernels_as(const Site& site, int submission);
 
 // Reads a site from a results directory, as often as one asks: what has not changed since is not
 // read again. What cannot be read is left out, with a line to `report`.
@@ -68,7 +76,8 @@ class SiteReader {
   // Whether read() would find anything that it did not the last time, but for profiles.
   bool look();
   Site read();
-  // The same with the profiles of this submission only: all that pages about it need.
+  // The same with the profiles of this submission and those of same_kernels_as() only: all that
+  // pages about it need.
   Site read_about(int submission);
   // As it was for the last of these.
   const ScoreIndex& index();
@@ -84,6 +93,7 @@ class SiteReader {
                                const Records<Invalidation>& invalidations);
   std::vector<std::vector<int>> record_numbers() const;  // of each kind
   void find_places(Site& site) const;
+  std::vector<Challenge> kept();
 
   const ResultsDirectory& results_;
   std::vector<Challenge> challenges_;
@@ -92,6 +102,7 @@ class SiteReader {
   bool news_ = true;
   std::vector<std::vector<int>> records_;
   std::map<EvaluationKey, Profiled> profiled_;
+  std::map<std::pair<std::string, int>, std::optional<Challenge>> kept_;  // by name and version
 };
 Site read_site(const ResultsDirectory& results, std::vector<Challenge> challenges,
                const ReportLine& report);
@@ -136,7 +147,7 @@ struct Leaderboard {
   // Faster than the first that was judged twice, and judged once themselves (score/rank.h).
   std::vector<LeaderboardRow> pending;
   Records<Bar> bars;
-  std::optional<double> target_ns;     // the challenge's
+  std::optional<double> target_ns;     // the challenge's, of one that is_whole()
   std::vector<LeaderboardRow> others;  // runs without a score: the newest evaluation of each
   std::vector<HistoryPoint> history;   // ascending by time
 };

@@ -80,6 +80,7 @@ void SitePages::list_about(int number) {
   }
   add_assets();
   add_submission(submission);
+  for (const EvaluationKey& key : same_kernels_as(site_, number)) add_evaluation(key);
   if (submission.published) add(code_address(number), CodeSource{&submission});
   const std::string& run = submission.stored.identity.run;
   add(run_address(run), RunSource{run});

@@ -4,10 +4,12 @@ asks for another GPU waits for one."""
 
 import json
 import os
+import subprocess
 import unittest
 import urllib.parse
 
 import _kjudge
+import profile
 import serve
 
 # Right for two of the shapes and for their test, and for nothing else.
@@ -16,12 +18,18 @@ ONLY_FLOAT32 = _kjudge.RIGHT.replace("def kernel_fn(state, inputs, outputs):\n",
                                      "    assert inputs.x.shape[1] in (48, 24, 5), 'no such shape here'\n")
 
 
+def open_text(path):
+    with open(path) as file:
+        return file.read()
+
+
 class Partial(serve.ServeCase):
     def setUp(self):
         super().setUp()
-        path = self.path("challenge", "challenge.json")
-        with open(path) as file:
-            challenge = json.load(file)
+        self.change_challenge(self.make_several_dtypes)
+        os.makedirs(self.path("results", "submissions"))
+
+    def make_several_dtypes(self, challenge):
         for tensors in challenge["tensors"].values():
             tensors[0]["dtype"] = "float32"  # so that a dtype is only a name here
         challenge["tensors"]["outputs"][0]["checks"] = [{"kind": "close", "rtol": 4e-5, "atol": 1e-10}]
@@ -33,9 +41,14 @@ class Partial(serve.ServeCase):
         challenge["tests"] = [
             {"name": "odd", "arch": "x86_64", "dtype": "float32", "dims": {"rows": 3, "cols": 5}},
             {"name": "odd-half", "arch": "x86_64", "dtype": "float16", "dims": {"rows": 2, "cols": 7}}]
+
+    def change_challenge(self, change):
+        path = self.path("challenge", "challenge.json")
+        with open(path) as file:
+            challenge = json.load(file)
+        change(challenge)
         with open(path, "w") as file:
             json.dump(challenge, file)
-        os.makedirs(self.path("results", "submissions"))
 
     def submit_locally(self, name, run, variant, code=ONLY_FLOAT32, status=0):
         path = self.write(name, code)
@@ -211,7 +224,13 @@ class Partial(serve.ServeCase):
         for name, run in (("a.py", "ada"), ("b.py", "ben")):
             self.submit_locally(name, run, ":float32", ONLY_FLOAT32 + "# " + run)
         self.judge("--keep-bundles", "best")
-        self.run_kjudge("playoff", "results", "softmax:float32", "--challenge", self.challenge, "--unsafe")
+        playoff = ["playoff", "results", "--challenge", self.challenge, "--unsafe", "--json"]
+        self.assertEqual(json.loads(self.run_kjudge(*playoff, "softmax")[0])["judged_again"], [])
+        done = json.loads(self.run_kjudge(*playoff)[0])
+        self.assertTrue(done["judged_again"])
+        self.assertEqual(self.rank("softmax:float32")["pending"], [])
+        done = json.loads(self.run_kjudge(*playoff, "softmax:float32")[0])
+        self.assertEqual((done["judged_again"], done["play_offs"]), ([], []))
         entries = self.rank("softmax:float32")["entries"]
         self.assertEqual(sorted(entry["run"] for entry in entries), ["ada", "ben"])
         made = [(submission, int(n)) for submission in (1, 2)
@@ -223,10 +242,152 @@ class Partial(serve.ServeCase):
             for name in files if folder.endswith("results") else ():
                 with open(os.path.join(folder, name)) as file:
                     self.assertEqual(json.load(file)["variant"], "softmax:float32")
-        _, err = self.run_kjudge("rejudge", "results", "make", "--run", "ben", "--reason", "to see", status=None)
         out, _ = self.run_kjudge("replay", "--challenge", self.challenge, "--json", "--again",
                                  self.path("results/submissions/1/evaluations/1"))
         self.assertEqual([shape["name"] for shape in json.loads(out)["shapes"]], ["wide", "narrow", "odd"])
+
+    def test_a_set_judged_again(self):
+        for run, variant, code in (("ada", ":float32", ONLY_FLOAT32), ("ben", "", _kjudge.RIGHT)):
+            self.submit_locally(run + ".py", run, variant, code)
+        self.judge()
+        set_of = ["rejudge", "results", "--set", "1"]
+        _, err = self.run_kjudge("rejudge", "results", "--challenge", "softmax:float32", "--reason", "a new fan", status=2)
+        self.assertIn("expected the name of a challenge alone", err)
+        out, _ = self.run_kjudge("rejudge", "results", "--challenge", "softmax", "--reason", "a new fan")
+        lines = out.splitlines()
+        self.assertTrue(lines[0].endswith("change          partial"), out)
+        self.assertEqual([line.endswith("  softmax:float32") for line in lines[1:]], [True, False], out)
+        self.run_kjudge(*set_of, "--judge", "--unsafe")
+        made = json.loads(self.run_kjudge(*set_of, "--apply", "--json")[0])["evaluations"]
+        self.assertEqual([one.get("variant") for one in made], ["softmax:float32", None])
+        for submission, shapes in ((1, ["wide", "narrow", "odd"]), (2, ["wide", "narrow", "half", "odd", "odd-half"])):
+            again = self.result(submission, 2)
+            self.assertEqual([shape["name"] for shape in again["shapes"]], shapes)
+            self.assertEqual(again["id"], made[submission - 1]["new"]["id"])
+        self.assertEqual([entry["judged"] for entry in self.rank("softmax:float32")["entries"]], [2, 2])
+        # What does not count is told once, and not that it is ranked elsewhere.
+        self.run_kjudge("invalidate", "results", "--run", "ada", "--reason", "its fan")
+        self.assertEqual(self.runs("softmax:float32"), ["ben"])
+        _, err = self.run_kjudge("rank", "results")
+        self.assertIn("2 evaluations do not count: its fan (submission 1)", err)
+        self.assertNotIn("ranked there", err)
+        self.run_kjudge("fsck", "results")
+        self.run_kjudge("export", "results", "-o", "x.zst")
+        done = subprocess.run(["zstd", "-dc", self.path("x.zst")], stdout=subprocess.PIPE, check=True)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([line.get("variant") for line in lines if line["kind"] == "submission"],
+                         ["softmax:float32", None])
+
+    def test_files_that_were_not_kept_answer_for_none_that_are(self):
+        token = self.token("Ada")
+        server = self.serve()
+        for keep in (False, True):
+            self.ask_json("POST", "/api/submissions", self.upload(
+                code=ONLY_FLOAT32, challenge="softmax:float32", keep=keep), token=token, status=201)
+            _, err = self.judge()
+            self.assertNotIn("same files", err)
+        self.stop(server)
+        self.assertNotEqual(self.result(1)["id"], self.result(2)["id"])
+        self.assertIn("bundle.kjb", os.listdir(self.path("results/submissions/2/evaluations/1")))
+        self.run_kjudge("fsck", "results")
+        # Nothing is there to judge again, which keeps nobody else from it.
+        _, err = self.run_kjudge("rejudge", "results", "--submission", "1", "--reason", "to see", status=2)
+        self.assertIn("left out, since the files were not to be kept: submission 1\n", err)
+        out, err = self.run_kjudge("rejudge", "results", "--run", "my-team", "--reason", "to see", "--json")
+        self.assertEqual([one["submission"] for one in json.loads(out)["evaluations"]], [2])
+
+    def test_a_part_with_all_that_is_timed_is_the_whole(self):
+        def drop_half(challenge):
+            challenge["shapes"] = [one for one in challenge["shapes"] if one["name"] != "half"]
+        self.change_challenge(drop_half)  # which leaves its test
+        self.submit_locally("a.py", "ada", ":float32", _kjudge.RIGHT)
+        self.submit_locally("b.py", "ben", ":float32", ONLY_FLOAT32)
+        self.judge("--pages", "pages")
+        self.assertEqual((self.result(1)["verdict"], self.result(2)["verdict"]), ("accepted", "runtime_error"))
+        self.assertNotIn("variant", self.result(1))
+        self.assertEqual(self.runs("softmax"), ["ada"])
+
+    def test_target_and_bounty_are_those_of_the_whole(self):
+        self.change_challenge(lambda challenge: challenge.update(target_us=1e6, bounty="a mug"))
+        for run, variant, code in (("ada", ":float32", ONLY_FLOAT32), ("ben", "", _kjudge.RIGHT)):
+            self.submit_locally(run + ".py", run, variant, code)
+        self.judge("--pages", "pages")
+        whole = self.rank("softmax")
+        self.assertEqual((whole["target_us"], whole["bounty"]), (1e6, "a mug"))
+        self.assertEqual([entry["target_met"] for entry in whole["entries"]], [True])
+        for variant in ("softmax:float32", "softmax:::wide", "softmax:float16"):
+            part = self.rank(variant)
+            self.assertTrue(part["entries"])
+            self.assertFalse({"target_us", "bounty"} & set(part), variant)
+            self.assertFalse(any("target_met" in entry for entry in part["entries"]), variant)
+        _, err = self.run_kjudge("rank", "results", "softmax:float32")
+        self.assertNotIn("mug", err)
+        boards = self.path("pages", "leaderboard")
+        met = {name.partition("-m1")[2]: "target met" in open_text(os.path.join(boards, name))
+               for name in os.listdir(boards)}
+        self.assertEqual(met, {".html": True, "-float32.html": False, "-float16.html": False})
+
+    def test_pages_of_what_was_judged_need_no_challenge(self):
+        self.submit_locally("a.py", "ada", ":float32")
+        self.judge("--pages", "judged")
+        self.run_kjudge("pages", "results", "-o", "made")
+        self.assert_same_files("judged", "made")
+        # A new version takes nothing from the pages of the old one.
+        boards = set(os.listdir(self.path("made", "leaderboard")))
+        self.assertEqual(len(boards), 3)
+        self.change_challenge(lambda challenge: challenge.update(version=2, title="Softmax again"))
+        self.judge("--pages", "judged")
+        self.run_kjudge("pages", "results", "-o", "made")
+        self.assert_same_files("judged", "made")
+        found = set(os.listdir(self.path("made", "leaderboard")))
+        self.assertEqual((len(found), boards - found), (6, set()))
+        self.assertIn("Leaderboard</dt><dd><a href=\"../leaderboard/", open_text(self.path("made/evaluation/1.html")))
+        self.assertIn(">x86_64, float32</a>", open_text(self.path("made/evaluation/1.html")))
+        self.assertIn("Dimensions", open_text(self.path("made/challenge/softmax-1.html")))
+        self.assertEqual(open_text(self.path("made/index.html")).count("Softmax again"), 2)
+
+    def assert_same_files(self, one, other):
+        """But for what each program notes there for itself."""
+        def files(top):
+            return {os.path.relpath(os.path.join(folder, name), top): open_text(os.path.join(folder, name))
+                    for folder, _, names in os.walk(top) for name in names if not name.startswith(".")
+                    and "/." not in folder}
+        left, right = files(self.path(one)), files(self.path(other))
+        self.assertEqual(sorted(left), sorted(right))
+        self.assertEqual([name for name in left if left[name] != right[name]], [])
+
+    def test_a_server_that_is_started_again_while_clients_wait(self):
+        token = self.token("Ada")
+        server = self.serve()
+        self.write("submission.py", ONLY_FLOAT32)
+        clients = [self.client("--run", "my-team", "--challenge", "softmax:float32:x86_64", "--server", self.url,
+                               token=token, script=script) for script in (True, False)]
+        for client in clients:
+            client.stdout.readline()
+            self.assertIn("for a judge with x86_64, which none had yet", client.stderr.readline())
+        self.stop(server)
+        for client in clients:
+            while "does not answer" not in client.stderr.readline():
+                pass
+        self.judge()
+        server = self.serve(listen="127.0.0.1:%d" % self.port)
+        for client in clients:
+            out, _ = self.finish(client)
+            self.assertTrue(out.startswith("partial, softmax:float32: accepted\n"), out)
+            self.assertTrue(out.endswith("rank: 1 of 1, among those of softmax:float32\n"), out)
+        self.stop(server)
+
+    def test_only_its_shapes_are_profiled(self):
+        os.chmod(self.write("ncu", profile.NCU), 0o755)
+        self.submit_locally("a.py", "ada", ":float32")
+        self.judge("--pages", "pages", KJUDGE_TEST_NCU=self.path("ncu"), NCU_CALL=self.path("call"))
+        self.assertEqual(sorted(name for name in os.listdir(self.path("results/submissions/1/evaluations/1"))
+                                if name.startswith("profile")), ["profile-narrow.json", "profile-wide.json"])
+        self.assertEqual(sorted(name for name in os.listdir(self.path("pages/profile")) if name.endswith(".html")),
+                         ["1.narrow.html", "1.wide.html"])
+        _, err = self.run_kjudge("profile", "--bundle", "results/submissions/1/evaluations/1/bundle.kjb", "--shape",
+                                 "half", "--challenge", self.challenge, status=2, KJUDGE_TEST_NCU=self.path("ncu"))
+        self.assertIn("has no half; what was recorded is narrow, odd, wide", err)
 
     def test_selftest_of_a_dtype(self):
         path = self.write("submission.py", ONLY_FLOAT32)

@@ -59,14 +59,22 @@ class Profile(_kjudge.Case):
     def profile(self, *arguments, status=0, **environment):
         """With the host driver in the place of NVIDIA's, and an ncu that runs nothing."""
         if not os.path.exists(self.path("libcuda.so.1")):
-            arch = {"arch": "sm_*", "dtype": "float32", "dims": {"rows": 64, "cols": 48}}
-            small = {"arch": "sm_*", "dtype": "float32", "dims": {"rows": 3, "cols": 5}}
-            self.challenge = self.small_challenge(shapes=[arch], tests=[small])
+            self.challenge = self.small_challenge()
+            self.run_kjudge("capture", self.write("right.py", _kjudge.RIGHT), "-o", "s.kjb", "--shape", "64x48",
+                            "--challenge", self.challenge)
+            path = os.path.join(self.challenge, "challenge.json")
+            with open(path) as file:
+                challenge = json.load(file)
+            wide = dict(challenge["shapes"][0], dims={"rows": 64, "cols": 96})  # which was not recorded
+            challenge["shapes"].insert(0, wide)
+            for shape in challenge["shapes"] + challenge["tests"]:
+                shape["arch"] = "sm_*"
+            with open(path, "w") as file:
+                json.dump(challenge, file)
             library = os.path.join(os.path.dirname(_kjudge.BINARY), "..", "lib", "kjudge")
             os.symlink(os.path.realpath(os.path.join(library, "libkjudge_host_driver.so")),
                        self.path("libcuda.so.1"))
             os.chmod(self.write("bin/ncu", NCU), 0o755)
-            self.write("s.kjb", "not looked at by this ncu")
         environment = {"LD_LIBRARY_PATH": self.folder, "NCU_CALL": self.path("call"),
                        "PATH": self.path("bin") + ":" + os.environ["PATH"], **environment}
         return self.run_kjudge("profile", "--driver", "cuda", "--challenge", self.challenge,
@@ -167,7 +175,9 @@ class Profile(_kjudge.Case):
         self.assertIn("==ERROR== odd", err)
         self.assertFalse(os.path.exists(self.path("p.json")))
         _, err = self.profile("--shape", "7x7", status=2)
-        self.assertIn("7x7", err)
+        self.assertIn("challenge softmax has no such shape", err)
+        _, err = self.profile("--shape", "64x96", status=2)
+        self.assertIn("s.kjb: has no 64x96; what was recorded is 64x48", err)
         self.profile(PATH=self.path("nowhere"), CUDA_HOME=self.folder)  # its bin has one
         self.environment.pop("CUDA_HOME", None)
         if not os.path.exists("/usr/local/cuda/bin/ncu"):

@@ -186,6 +186,21 @@ class Submit(_kjudge.Case):
         self.assertIn("not ranked: 64x48 failed", out)
         self.assertIn("64x48: y[3][4] is ?[2J2", out)  # what drives terminals is taken out
 
+    def test_why_there_is_no_rank(self):
+        unranked = {name: value for name, value in ACCEPTED.items() if name not in ("rank", "of")}
+        partial = dict(unranked, variant="softmax:float32", score=dict(SCORE, ranked=False, why_not="a part of it"))
+        pending = "rank: pending%s, until it is judged again: it is faster than the first"
+        for evaluation, last in ((dict(unranked, pending=True), [pending % ""]),
+                                 (dict(partial, pending=True), [pending % ", among those of softmax:float32"]),
+                                 (partial, ["not ranked: a part of it"]),
+                                 (dict(partial, invalid=["its fan", "odd"]),
+                                  ["does not count: its fan", "does not count: odd"]),
+                                 (dict(ACCEPTED, invalid=["its fan"]), ["does not count: its fan", "rank: 2 of 17"])):
+            contest = self.contest({"state": "done", "evaluations": [evaluation]})
+            out, _ = self.submit("--status", "42", server=contest.url)
+            lines = out.splitlines()
+            self.assertEqual(lines[lines.index("score: 1.500x [1.400, 1.600]") + 1:], last)
+
     def test_status(self):
         contest = self.contest(WAITING, WAITING, DONE)
         out, err = self.submit("--status", "42", server=contest.url, status=75)

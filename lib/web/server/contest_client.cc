@@ -404,11 +404,24 @@ std::string evaluation_text(const Json& evaluation) {
     const auto [speedup, interval] = interval_texts(score);
     text += cat("score: ", speedup, " ", interval, "\n");
   }
+  const std::string among = variant.empty() ? "" : cat(", among those of ", variant);
+  const auto* invalid = member_as<Json::List>(evaluation, "invalid");
+  if (invalid != nullptr) {
+    for (const Json& one : *invalid) {
+      const auto* reason = std::get_if<std::string>(&one.value);
+      if (reason == nullptr) throw Error(Fault::malformed, "a reason that is no text");
+      text += cat("does not count: ", *reason, "\n");
+    }
+  }
+  const auto* pending = member_as<bool>(evaluation, "pending");
   if (member(evaluation, "rank") != nullptr) {
     text += cat("rank: ", need<std::int64_t>(evaluation, "rank"), " of ",
-                need<std::int64_t>(evaluation, "of"),
-                variant.empty() ? "" : cat(", among those of ", variant), "\n");
-  } else if (const std::string why = text_or_empty(score, "why_not"); !why.empty()) {
+                need<std::int64_t>(evaluation, "of"), among, "\n");
+  } else if (pending != nullptr && *pending) {
+    text +=
+        cat("rank: pending", among, ", until it is judged again: it is faster than the first\n");
+  } else if (const std::string why = text_or_empty(score, "why_not");
+             !why.empty() && invalid == nullptr) {
     text += cat("not ranked: ", why, "\n");
   }
   return text;
