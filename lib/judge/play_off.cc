@@ -21,15 +21,16 @@ namespace fs = std::filesystem;
 class PlayOffs {
  public:
   PlayOffs(const Driver& driver, const Challenge& challenge, const ResultsDirectory& results,
-           const VariantRequest& request, const JudgeAgainOptions& options, const ReportLine& line,
-           const ReportProgress& progress)
+           const VariantRequest& request, const JudgeAgainOptions& options,
+           const QueueReports& reports)
       : driver_(driver),
         challenge_(challenge),
         results_(results),
         request_(request),
         options_(options),
-        line_(line),
-        progress_(progress) {
+        line_(reports.line),
+        left_out_(reports.left_out),
+        progress_(reports.progress) {
     const DeviceIdentity device = identify(driver, options.device);
     request_.challenge = challenge.name;
     request_.version = challenge.version;
@@ -54,8 +55,8 @@ class PlayOffs {
 
  private:
   std::optional<VariantStandings> standings() {
-    const auto report = [&](const std::string& text) {
-      if (said_.insert(text).second) line_(text);
+    const auto report = [&](const Error& error) {
+      if (said_.insert(described(error)).second) left_out_(error);
     };
     ScoreIndex index(results_, report);
     index.save();
@@ -203,6 +204,7 @@ class PlayOffs {
   VariantRequest request_;
   const JudgeAgainOptions& options_;
   const ReportLine& line_;
+  const ResultsDirectory::Report& left_out_;
   const ReportProgress& progress_;
   std::set<std::string> said_;
   PlayOffDone done_;
@@ -223,8 +225,7 @@ const FieldTable<PlayOffDone>& played_off_table() {
 
 PlayOffDone play_off(const Driver& driver, const Challenge& challenge,
                      const ResultsDirectory& results, const VariantRequest& request,
-                     const JudgeAgainOptions& options, const ReportLine& line,
-                     const ReportProgress& progress) {
+                     const JudgeAgainOptions& options, const QueueReports& reports) {
   const bool other = !request.challenge.empty() &&
                      (request.challenge != challenge.name ||
                       (request.version != 0 && request.version != challenge.version));
@@ -232,7 +233,7 @@ PlayOffDone play_off(const Driver& driver, const Challenge& challenge,
     throw Error(Fault::usage, cat(request_text(request), " is not of challenge ", challenge.name,
                                   " version ", challenge.version));
   }
-  return PlayOffs(driver, challenge, results, request, options, line, progress).run();
+  return PlayOffs(driver, challenge, results, request, options, reports).run();
 }
 
 }  // namespace kjudge

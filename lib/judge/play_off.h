@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "json_fields.h"
+#include "judge/queue.h"
 #include "judge/rejudge.h"
 #include "store/standings.h"
 
@@ -28,7 +29,6 @@ const FieldTable<PlayOffDone>& played_off_table();
 // challenge on this kind of device. Fault::usage when it is not the challenge.
 PlayOffDone play_off(const Driver& driver, const Challenge& challenge,
                      const ResultsDirectory& results, const VariantRequest& request,
-                     const JudgeAgainOptions& options, const ReportLine& line,
-                     const ReportProgress& progress);
+                     const JudgeAgainOptions& options, const QueueReports& reports);
 
 }  // namespace kjudge
