@@ -8,7 +8,7 @@
 #include "error.h"
 #include "judge/records_json.h"
 #include "judge/report.h"
-#include "options.h"
+#include "left_out.h"
 #include "store/judgements.h"
 
 namespace kjudge {
@@ -95,17 +95,18 @@ int bar_command(const BarOptions& options) {
     print_number(options, add_record(results, kBarRecord, json));
     return exit_done;
   }
-  const auto bars = standing(read_records(results, kBarRecord, bar_table(), say));
+  LeftOut left_out;
+  const auto bars = standing(read_records(results, kBarRecord, bar_table(), left_out.report()));
   if (options.action == "list") {
     list_bars(options, bars);
-    return exit_done;
+    return left_out.status();
   }
   require_record(bars, options.number, "bar");
   Bar removal;
   removal.made = utc_now();
   removal.takes_back = options.number;
   print_number(options, add_record(results, kBarRecord, Json{bar_table().write(removal)}));
-  return exit_done;
+  return left_out.status();
 }
 
 }  // namespace

@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <iterator>
 
 #include "configuration_text.h"
 #include "error.h"
+#include "file.h"
 #include "option_value.h"
 
 namespace kjudge {
@@ -18,13 +18,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kNothing = "/dev/null";  // for who wants no configuration
+constexpr std::size_t kMostBytes = 1 << 20;
+
 // The file, unless it is not there. CLI11 takes whatever is no file for one that is not there.
 std::string readable(const std::string& path, const std::string& named_by) {
   std::error_code error;
   if (fs::is_directory(path, error)) {
     throw Error(Fault::usage, cat(named_by, path, ": a folder, not a configuration file"));
   }
-  if (fs::exists(path, error) && !fs::is_regular_file(path, error) && path != "/dev/null") {
+  const bool pipe = is_given(path) && fs::is_fifo(path, error);
+  if (fs::exists(path, error) && !fs::is_regular_file(path, error) && !pipe && path != kNothing) {
     throw Error(Fault::usage, cat(named_by, path, ": not a regular file"));
   }
   if (::access(path.c_str(), R_OK) != 0 && errno != ENOENT && errno != ENOTDIR) {
@@ -70,19 +74,30 @@ class ConfigurationReader : public CLI::ConfigTOML {
 
   // Not CLI11's own parser, which knows of no lines, passes over short ones and cuts strings at
   // "#".
-  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
-    const std::string text(std::istreambuf_iterator<char>(input), {});
+  // Nor its stream, which knows no limit.
+  std::vector<CLI::ConfigItem> from_config(std::istream&) const override {
+    const std::string file = app_.get_config_ptr()->as<std::string>();
+    const std::string text = text_of(file);
     std::vector<CLI::ConfigItem> kept;
     try {
       for (const ConfigurationLine& line : read_configuration(text)) take(line, kept);
     } catch (Error& error) {
-      error.context(app_.get_config_ptr()->as<std::string>());
+      error.context(file);
       throw;
     }
     return kept;
   }
 
  private:
+  static std::string text_of(const std::string& file) {
+    if (file == kNothing) return "";
+    try {
+      return read_file(file, kMostBytes);
+    } catch (const Error& error) {  // whoever named it can mend it
+      throw Error(Fault::usage, error.what());
+    }
+  }
+
   [[noreturn]] static void refuse(const ConfigurationLine& line, const std::string& what) {
     throw Error(Fault::usage, cat("line ", line.line, ": ", what));
   }
@@ -146,6 +161,14 @@ std::string configuration_file() {
   if (given != nullptr && *given == '/') return readable(cat(given, "/kjudge/config.toml"), "");
   const char* home = std::getenv("HOME");
   return home != nullptr ? readable(cat(home, "/.config/kjudge/config.toml"), "") : "";
+}
+
+CLI::Validator configuration_file_check() {
+  return {[](std::string& path) {
+            readable(path, "--config ");
+            return std::string();
+          },
+          ""};
 }
 
 std::shared_ptr<CLI::Config> configuration_reader(CLI::App& app) {

@@ -12,6 +12,10 @@ namespace kjudge {
 // and no file that can be read, or when KJUDGE_CONFIG names none.
 std::string configuration_file();
 
+// For --config: refuses what is no configuration file before CLI11 opens it, which would wait for a
+// FIFO for ever.
+CLI::Validator configuration_file_check();
+
 // Reads it for `app`. Fault::usage for every mistake in it: file, line, command, option, what was
 // expected and what was found. CLI11 lets the file go before the environment; here it is the other
 // way round.

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "judge/report.h"
+#include "left_out.h"
 #include "select.h"
 
 namespace kjudge {
@@ -19,14 +20,16 @@ int export_command(const ExportCommandOptions& options) {
   ExportOptions chosen;
   chosen.selection = selection_of(options);
   chosen.cubins = !options.without_cubins;
-  const ExportCounts counts = export_results(results, chosen, options.output, say);
+  LeftOut left_out;
+  ExportCounts counts = export_results(results, chosen, options.output, left_out.report());
+  counts.left_out = left_out.lines();
   if (options.json) {
     std::cout << print_json(Json{exported_table().write(counts)});
   } else {
     say(cat(options.output, ": ", counts.submissions, " submissions, ", counts.evaluations,
             " evaluations, ", counts.profiles, " profiles, ", counts.cubins, " cubins"));
   }
-  return exit_done;
+  return left_out.status();
 }
 
 }  // namespace

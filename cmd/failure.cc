@@ -12,7 +12,6 @@
 #include "option_value.h"
 
 namespace kjudge {
-namespace {
 
 int exit_code(Fault fault) {
   switch (fault) {
@@ -31,6 +30,8 @@ int exit_code(Fault fault) {
   }
   return exit_judge_error;
 }
+
+namespace {
 
 // How many letters to change, add, take away or exchange with the next make one of the other.
 std::size_t distance(std::string_view a, std::string_view b) {
@@ -127,7 +128,7 @@ int report_failure(const CLI::App& app) {
     std::cerr << "kjudge: interrupted\n";
     return 128 + interrupted.signal;
   } catch (const Error& error) {
-    std::cerr << "kjudge: " << name(error.fault()) << ": " << message_text(error.what()) << "\n";
+    std::cerr << "kjudge: " << message_text(described(error)) << "\n";
     if (error.fault() == Fault::bug) {
       std::cerr << "kjudge: at " << error.where().file_name() << ":" << error.where().line()
                 << "; please report this\n";

@@ -2,8 +2,12 @@
 #pragma once
 
 #include "commands.h"
+#include "error.h"
 
 namespace kjudge {
+
+// That a failure ends a command with.
+int exit_code(Fault fault);
 
 // What is wrong with how kjudge was called: which option or variable, or a command that there is
 // not and the one that may be meant.

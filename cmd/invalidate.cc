@@ -4,6 +4,7 @@
 #include "error.h"
 #include "judge/records_json.h"
 #include "judge/report.h"
+#include "left_out.h"
 #include "select.h"
 #include "store/judgements.h"
 
@@ -70,11 +71,12 @@ void print_list(const InvalidateOptions& options, const Records<Invalidation>& r
 
 int invalidate_command(const InvalidateOptions& options) {
   const ResultsDirectory results(options.results);
+  LeftOut left_out;
   const auto records =
-      standing(read_records(results, kInvalidationRecord, invalidation_table(), say));
+      standing(read_records(results, kInvalidationRecord, invalidation_table(), left_out.report()));
   if (options.list) {
     print_list(options, records);
-    return exit_done;
+    return left_out.status();
   }
   Invalidation record;
   record.made = utc_now();
@@ -84,7 +86,7 @@ int invalidate_command(const InvalidateOptions& options) {
     const int number =
         add_record(results, kInvalidationRecord, Json{invalidation_table().write(record)});
     say(cat("recorded as ", number, ": invalidation ", options.undo, " is taken back"));
-    return exit_done;
+    return left_out.status();
   }
   record.selection = selection_of(options);
   if (record.selection == Selection{}) {
@@ -101,7 +103,7 @@ int invalidate_command(const InvalidateOptions& options) {
     record.selection.to = record.made;
   }
   const Json json = record_json(invalidation_table(), record, kInvalidationRecord);
-  ScoreIndex index(results, say);
+  ScoreIndex index(results, left_out.report());
   index.save();
   const auto found = selected(index, record.selection);
   if (found.empty()) throw Error(Fault::usage, "no evaluation is like that; nothing is recorded");
@@ -110,7 +112,7 @@ int invalidate_command(const InvalidateOptions& options) {
   say(options.preview ? cat(found.size(), " evaluations; nothing is recorded")
                       : cat("recorded as ", number, ": ", found.size(),
                             " evaluations do not count; --undo ", number, " takes it back"));
-  return exit_done;
+  return left_out.status();
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "judge/queue.h"
 #include "judge/report.h"
 #include "judge/sandbox.h"
+#include "left_out.h"
 #include "option_value.h"
 #include "options.h"
 #include "progress.h"
@@ -119,7 +120,7 @@ std::vector<std::string> arguments_of(const JudgeOptions& options, const Challen
 
 // Where several fail, the worst cause goes before.
 int combined(const std::vector<JobEnd>& ends) {
-  for (const int code : {exit_usage, exit_malformed, exit_io, exit_judge_error}) {
+  for (const int code : {exit_usage, exit_judge_error, exit_io, exit_malformed}) {
     for (const JobEnd& end : ends) {
       if (end.status.signal == 0 && end.status.code == code) return code;
     }
@@ -135,8 +136,10 @@ int combined(const std::vector<JobEnd>& ends) {
 
 int judge_with_jobs(const JudgeOptions& options, const Challenge& challenge, const Driver& driver) {
   identify(driver, device_of(options, challenge, options.jobs) - 1);  // there are so many
+  LeftOut left_out;
   QueueReports reports;
   reports.line = say;
+  reports.left_out = left_out.report();
   JudgedSummary done;
   if (!options.from.empty() && !options.watch) {
     done.refused =
@@ -178,6 +181,8 @@ int judge_command(const JudgeOptions& options) {
     progress.wipe();
     say(line);
   };
+  LeftOut left_out(reports.line);
+  reports.left_out = left_out.report();
   reports.progress = [&](const Progress& now) { progress.show(now); };
   std::optional<ResultsDirectory> results;
   std::optional<Publisher> publisher;
@@ -201,6 +206,7 @@ int judge_command(const JudgeOptions& options) {
   if (done->elsewhere > 0) say(cat(done->elsewhere, " submissions are with other judges"));
   print(summary_of(*done), options, done->elsewhere == 0 && done->for_others == 0);
   if (done->judge_errors > 0) return exit_judge_error;
+  if (left_out.status() != exit_done) return left_out.status();
   return done->refused.empty() ? exit_done : exit_not_accepted;
 }
 

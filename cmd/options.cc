@@ -55,7 +55,7 @@ void set_up(CLI::App& app) {
       "--config", file,
       "Defaults, as [selftest] driver = \"host\"; options and KJUDGE_* go before; KJUDGE_CONFIG "
       "names another file");
-  app.get_config_ptr()->type_name("FILE");
+  app.get_config_ptr()->type_name("FILE")->check(configuration_file_check());
   app.config_formatter(configuration_reader(app));
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.formatter(help_formatter());

@@ -3,8 +3,7 @@
 #include <vector>
 
 #include "challenge/challenge.h"
-#include "error.h"
-#include "options.h"
+#include "left_out.h"
 #include "store/challenges.h"
 #include "web/pages_json.h"
 
@@ -21,20 +20,16 @@ int pages_command(const PagesOptions& options) {
   std::vector<Challenge> challenges = options.challenge.empty()
                                           ? newest_kept_challenges(results)
                                           : std::vector{read_challenge(options.challenge)};
-  int skipped = 0;
-  const auto report = [&](const std::string& line) {
-    ++skipped;
-    say(line);
-  };
-  const Site site = read_site(results, std::move(challenges), report);
-  const WrittenSite written = write_site(site, options.output, report);
+  LeftOut left_out;
+  const Site site = read_site(results, std::move(challenges), left_out.report());
+  const WrittenSite written = write_site(site, options.output, left_out.report());
   if (options.json) {
-    std::cout << print_json(pages_json(written, skipped));
+    std::cout << print_json(pages_json(written, static_cast<int>(left_out.lines().size())));
   } else {
     std::cout << options.output << ": " << written.pages << " files, " << written.written
               << " of them new or changed, " << written.removed << " removed\n";
   }
-  return exit_done;
+  return left_out.status();
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include "judge/play_off.h"
 #include "judge/report.h"
-#include "options.h"
+#include "left_out.h"
 #include "progress.h"
 #include "store/challenges.h"
 
@@ -18,10 +18,10 @@ struct PlayOffOptions : DeviceOptions {
 
 // Of what is ranked, where the directory keeps the challenge; else empty.
 std::string kept_folder(const ResultsDirectory& results,
-                        const std::optional<VariantRequest>& request) {
-  ScoreIndex index(results, say);
+                        const std::optional<VariantRequest>& request, LeftOut& left_out) {
+  ScoreIndex index(results, left_out.report());
   index.save();
-  const auto found = make_standings(read_source(results, index, say), request);
+  const auto found = make_standings(read_source(results, index, left_out.report()), request);
   if (!found) return request ? request->challenge : "";
   const auto folder =
       kept_challenge_folder(results, found->terms.challenge, found->terms.challenge_version);
@@ -33,7 +33,16 @@ int playoff_command(const PlayOffOptions& options) {
   std::optional<VariantRequest> request;
   if (!options.variant.empty()) request = parse_request(options.variant);
   DeviceOptions device = options;
-  if (device.challenge.empty()) device.challenge = kept_folder(results, request);
+  ProgressLine progress;
+  QueueReports reports;
+  reports.line = [&](const std::string& line) {
+    progress.wipe();
+    say(line);
+  };
+  reports.progress = [&](const Progress& now) { progress.show(now); };
+  LeftOut left_out(reports.line);
+  reports.left_out = left_out.report();
+  if (device.challenge.empty()) device.challenge = kept_folder(results, request, left_out);
   const auto [challenge, driver] = choose(device, "");
   JudgeAgainOptions again;
   again.cache = cache_directory();
@@ -42,14 +51,7 @@ int playoff_command(const PlayOffOptions& options) {
     again.sandbox =
         sandbox_when_needed({driver, options.device, {options.results, cache_directory()}});
   }
-  ProgressLine progress;
-  const PlayOffDone done = play_off(
-      driver, challenge, results, request, again,
-      [&](const std::string& line) {
-        progress.wipe();
-        say(line);
-      },
-      [&](const Progress& now) { progress.show(now); });
+  const PlayOffDone done = play_off(driver, challenge, results, request, again, reports);
   progress.wipe();
   if (options.json) {
     std::cout << print_json(Json{played_off_table().write(done)});
@@ -58,7 +60,7 @@ int playoff_command(const PlayOffOptions& options) {
     say("the first was judged twice, and nobody is tied with it");
   }
   if (done.failed > 0) return exit_judge_error;
-  return done.elsewhere > 0 ? exit_try_later : exit_done;
+  return done.elsewhere > 0 ? exit_try_later : left_out.status();
 }
 
 }  // namespace

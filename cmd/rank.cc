@@ -4,7 +4,7 @@
 #include "judge/rank_json.h"
 #include "judge/rank_report.h"
 #include "judge/report.h"
-#include "options.h"
+#include "left_out.h"
 
 namespace kjudge {
 namespace {
@@ -18,17 +18,18 @@ int rank_command(const RankOptions& options) {
   const ResultsDirectory results(options.results);
   std::optional<VariantRequest> request;
   if (!options.variant.empty()) request = parse_request(options.variant);
-  ScoreIndex index(results, say);
+  LeftOut left_out;
+  ScoreIndex index(results, left_out.report());
   index.save();
-  const StandingsSource source = read_source(results, index, say);
+  const StandingsSource source = read_source(results, index, left_out.report());
   const auto standings = make_standings(source, request);
   if (!standings) {
     if (options.json) {
-      std::cout << print_json(standings_json(standings, index));
+      std::cout << print_json(standings_json(standings, index, left_out.lines()));
     } else {
       say("nothing here has a score yet");
     }
-    return exit_done;
+    return left_out.status();
   }
   if (!options.history.empty()) {
     const auto history = history_of(source, *standings, options.history);
@@ -38,16 +39,16 @@ int rank_command(const RankOptions& options) {
                       standings_title(*standings)));
     }
     if (options.json) {
-      std::cout << print_json(history_json(*standings, options.history, history));
+      std::cout << print_json(history_json(*standings, options.history, history, left_out.lines()));
     } else {
       say(standings_title(*standings));
       std::cout << history_table(history);
     }
-    return exit_done;
+    return left_out.status();
   }
   if (options.json) {
-    std::cout << print_json(standings_json(standings, index));
-    return exit_done;
+    std::cout << print_json(standings_json(standings, index, left_out.lines()));
+    return left_out.status();
   }
   say(standings_title(*standings));
   for (const std::string& line : standings_remarks(*standings)) say(line);
@@ -56,7 +57,7 @@ int rank_command(const RankOptions& options) {
   if (!rows.ranked.empty() || !rows.pending.empty() || !standings->bars.empty()) {
     std::cout << standings_table(*standings, index);
   }
-  return exit_done;
+  return left_out.status();
 }
 
 }  // namespace

@@ -110,8 +110,9 @@ int run_set(const RejudgeOptions& options, const ResultsDirectory& results,
 int list_sets(const RejudgeOptions& options, const ResultsDirectory& results) {
   std::vector<ListedSet> list;
   std::vector<std::vector<std::string>> rows = {{"set", "made", "state", "evaluations", "reason"}};
+  LeftOut left_out;
   for (const auto& [number, record] :
-       read_records(results, kRejudgementRecord, rejudgement_table(), say)) {
+       read_records(results, kRejudgementRecord, rejudgement_table(), left_out.report())) {
     const ListedSet set{number, record.made, RejudgementSet(results, number).state(),
                         record.evaluations.size(), record.reason};
     rows.push_back({std::to_string(number), set.made, std::string(name(set.state)),
@@ -125,7 +126,7 @@ int list_sets(const RejudgeOptions& options, const ResultsDirectory& results) {
   } else {
     say("there is no set");
   }
-  return exit_done;
+  return left_out.status();
 }
 
 int rejudge_command(const RejudgeOptions& options) {
@@ -144,14 +145,15 @@ int rejudge_command(const RejudgeOptions& options) {
                   "a new set needs --reason, and --run, --submission, --node or others that say "
                   "which evaluations");
     }
-    ScoreIndex index(results, say);
+    LeftOut left_out;
+    ScoreIndex index(results, left_out.report());
     index.save();
     const int number = make_rejudgement(results, index, selection, options.reason, say);
     const RejudgementSet set(results, number);
     print_set(options, results, set);
     say(cat("set ", number, " of ", set.record().evaluations.size(), " evaluations; --set ", number,
             " --judge makes them again beside the old ones"));
-    return exit_done;
+    return left_out.status();
   }
   const RejudgementSet set(results, options.set);
   if (options.run) return run_set(options, results, set);

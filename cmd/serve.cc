@@ -86,7 +86,7 @@ int serve(const ServeOptions& options) {
   }
   ResultsDirectory results = ResultsDirectory::make(options.results);
   const LineLog said(""), access(options.access_log);
-  const auto report = [&](const std::string& line) { said.write("kjudge: " + printable(line)); };
+  const auto line = [&](const std::string& text) { said.write("kjudge: " + printable(text)); };
   std::optional<ContestService> service;
   // The port is known only when it is had, and links need it.
   class Later : public HttpService {
@@ -98,11 +98,11 @@ int serve(const ServeOptions& options) {
    private:
     std::optional<ContestService>& service_;
   } later(service);
-  HttpServer server(
-      later, options.listen,
-      {[&](const std::string& line) { access.write(utc_now() + " " + line); }, report});
+  HttpServer server(later, options.listen,
+                    {[&](const std::string& text) { access.write(utc_now() + " " + text); }, line});
   service_options.url = site_url(options.url, server.address());
-  service.emplace(results, std::move(service_options), report);
+  service.emplace(results, std::move(service_options),
+                  [&](const Error& error) { line(described(error)); });
   if (options.json) {
     std::cout << print_flat_json(serving_json(server.address())) << "\n";
   } else {

@@ -5,7 +5,7 @@
 
 #include "error.h"
 #include "judge/report.h"
-#include "options.h"
+#include "left_out.h"
 #include "score/result_json.h"
 #include "store/judgements.h"
 #include "store/results.h"
@@ -23,14 +23,14 @@ struct Shown {
   std::vector<std::string> invalid;  // why it does not count
 };
 
-Shown find_evaluation(const ShowOptions& options) {
+Shown find_evaluation(const ShowOptions& options, LeftOut& left_out) {
   if (!options.what.empty() && options.what.size() < 10 &&
       options.what.find_first_not_of("0123456789") == std::string::npos) {
     const ResultsDirectory results(options.results);
     const auto submission = results.submission(std::stoi(options.what));
     if (auto evaluation = latest_evaluation(submission)) {
-      const auto invalidations =
-          standing(read_records(results, kInvalidationRecord, invalidation_table(), say));
+      const auto invalidations = standing(
+          read_records(results, kInvalidationRecord, invalidation_table(), left_out.report()));
       auto reasons = invalid_reasons(invalidations, selectable(submission.identity, *evaluation));
       return {std::move(*evaluation), std::move(reasons)};
     }
@@ -59,7 +59,8 @@ void add_show(CLI::App& app, int& status) {
       ->default_str("the current folder")
       ->envname("KJUDGE_RESULTS");
   command->callback([=, &status] {
-    const auto [evaluation, invalid] = find_evaluation(*options);
+    LeftOut left_out;
+    const auto [evaluation, invalid] = find_evaluation(*options, left_out);
     for (const std::string& reason : invalid) {
       const std::string line = cat("this evaluation does not count: ", reason);
       if (options->json) {
@@ -69,7 +70,7 @@ void add_show(CLI::App& app, int& status) {
       }
     }
     std::cout << (options->json ? result_to_json(evaluation) : evaluation_page(evaluation));
-    status = exit_done;
+    status = left_out.status();
   });
 }
 

@@ -3,7 +3,7 @@
 
 #include "error.h"
 #include "judge/report.h"
-#include "options.h"
+#include "left_out.h"
 #include "store/identity.h"
 #include "store/results.h"
 #include "store/tokens_json.h"
@@ -17,7 +17,8 @@ struct TokenOptions {
 };
 
 int list_tokens(const TokenOptions& options) {
-  const auto tokens = read_tokens(ResultsDirectory(options.results).path(), say);
+  LeftOut left_out;
+  const auto tokens = read_tokens(ResultsDirectory(options.results).path(), left_out.report());
   std::vector<std::vector<std::string>> rows = {{"name", "added", "revoked"}};
   for (const Token& token : tokens) {
     rows.push_back({printable(token.name), token.added, token.revoked});
@@ -29,7 +30,7 @@ int list_tokens(const TokenOptions& options) {
   } else {
     std::cout << aligned(rows);
   }
-  return exit_done;
+  return left_out.status();
 }
 
 int token_command(const TokenOptions& options) {

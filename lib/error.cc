@@ -44,6 +44,8 @@ std::string hex(std::uint64_t value) {
   return "0x" + text;
 }
 
+std::string described(const Error& error) { return cat(name(error.fault()), ": ", error.what()); }
+
 void throw_errno(std::string_view what, std::source_location where) {
   const int code = errno;
   throw Error(Fault::host, cat(what, ": ", std::strerror(code)), where);

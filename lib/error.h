@@ -43,6 +43,9 @@ class Error : public std::runtime_error {
   std::source_location where_;
 };
 
+// As it is told: "malformed: results/...: expected a number", whose fault it is and what.
+std::string described(const Error& error);
+
 // Joins its arguments: cat("rows ", 3) is "rows 3". g++ 12 has no <format>.
 template <class... Parts>
 std::string cat(const Parts&... parts) {

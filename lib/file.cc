@@ -3,13 +3,13 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <cstdlib>
 #include <system_error>
 
@@ -25,35 +25,43 @@ void Fd::reset(int fd) {
 
 namespace {
 
-// The directory, locked, unless its owner lives, or it is none of this user's.
-Fd lock_directory(const std::filesystem::path& path) {
-  Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  struct stat status {};
-  if (!fd.valid() || ::fstat(fd.get(), &status) != 0 || status.st_uid != ::geteuid() ||
-      ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    return Fd();
-  }
-  return fd;
+// What follows the prefix of a temporary directory: nobody calls a folder of his own that.
+constexpr std::string_view kMark = ".tmp-", kPlaces = "XXXXXX";
+
+bool is_temporary(std::string_view name) {
+  return name.starts_with("kjudge") && name.size() > kMark.size() + kPlaces.size() &&
+         name.substr(name.size() - kMark.size() - kPlaces.size()).starts_with(kMark);
 }
 
-// A directory is without its lock for a moment after it is made: only older ones are left behind.
-void remove_left_behind(const std::filesystem::path& folder, std::string_view prefix) {
+// The directory, locked, if it is this user's own; `taken`: somebody else has the lock.
+Fd lock_directory(const std::filesystem::path& path, bool& taken) {
+  taken = false;
+  Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  if (!fd.valid() || ::fstat(fd.get(), &status) != 0 || status.st_uid != ::geteuid()) return Fd();
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
+  taken = errno == EWOULDBLOCK;
+  return Fd();
+}
+
+// Each is locked by its owner as long as that lives.
+void remove_left_behind(const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
-  constexpr auto kYoung = std::chrono::minutes(1);
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename();
-    if (name.size() != prefix.size() + 7 || !name.starts_with(cat(prefix, "."))) continue;
-    std::error_code gone;
-    const auto written = fs::last_write_time(at->path(), gone);
-    if (gone || fs::file_time_type::clock::now() - written < kYoung) continue;
-    if (const Fd lock = lock_directory(at->path()); lock.valid()) fs::remove_all(at->path(), gone);
+    if (!is_temporary(at->path().filename().native())) continue;
+    bool taken = false;
+    std::error_code ignored;
+    if (const Fd lock = lock_directory(at->path(), taken); lock.valid()) {
+      fs::remove_all(at->path(), ignored);
+    }
   }
 }
 
 }  // namespace
 
 TempDir::TempDir(std::string_view prefix) {
+  KJ_CHECK(prefix.starts_with("kjudge"));
   std::error_code error;
   const std::filesystem::path given = std::filesystem::temp_directory_path(error);
   if (error) {
@@ -63,11 +71,15 @@ TempDir::TempDir(std::string_view prefix) {
   }
   // Absolute: it is handed to processes that run elsewhere.
   const std::filesystem::path folder = std::filesystem::absolute(given);
-  remove_left_behind(folder, prefix);
-  std::string pattern = (folder / cat(prefix, ".XXXXXX")).string();
-  if (::mkdtemp(pattern.data()) == nullptr) throw_errno(pattern);
-  path_ = pattern;
-  lock_ = lock_directory(path_);
+  remove_left_behind(folder);
+  // Until it is locked another process may take it for one that was left, and remove it.
+  for (bool taken = true; taken;) {
+    std::string pattern = (folder / cat(prefix, kMark, kPlaces)).string();
+    if (::mkdtemp(pattern.data()) == nullptr) throw_errno(pattern);
+    path_ = pattern;
+    lock_ = lock_directory(path_, taken);
+    taken = taken || !std::filesystem::exists(path_);
+  }
 }
 
 TempDir::~TempDir() {
@@ -75,27 +87,45 @@ TempDir::~TempDir() {
   if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
 }
 
+bool is_given(const std::filesystem::path& path) {
+  const std::string& name = path.native();
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!name.starts_with(folder) || name.size() == folder.size()) continue;
+    return name.find_first_not_of("0123456789", folder.size()) == name.npos;
+  }
+  return name == "/dev/stdin";
+}
+
 std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes) {
   // At once, and never from what may have no end: a FIFO, /dev/zero.
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!fd.valid() || ::fstat(fd.get(), &status) != 0) throw_errno(path.string());
-  if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+  const bool pipe = S_ISFIFO(status.st_mode) && is_given(path);
+  if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode) && !pipe) {
     throw Error(Fault::malformed, cat(path.string(), ": not a regular file"));
   }
+  const auto require_size = [&](std::uintmax_t size) {
+    if (size <= limit_bytes) return;
+    throw Error(Fault::malformed, cat(path.string(), ": larger than ", limit_bytes, " bytes"));
+  };
+  require_size(static_cast<std::uintmax_t>(S_ISREG(status.st_mode) ? status.st_size : 0));
   std::string bytes;
   std::array<char, 1 << 16> block;
   for (;;) {
     const ssize_t n = ::read(fd.get(), block.data(), block.size());
     if (n < 0) {
       if (errno == EINTR) continue;
+      if (errno == EAGAIN && pipe) {
+        pollfd more{fd.get(), POLLIN, 0};
+        ::poll(&more, 1, -1);
+        continue;
+      }
       throw_errno(path.string());
     }
     if (n == 0) return bytes;
     bytes.append(block.data(), static_cast<std::size_t>(n));
-    if (bytes.size() > limit_bytes) {
-      throw Error(Fault::malformed, cat(path.string(), ": larger than ", limit_bytes, " bytes"));
-    }
+    require_size(bytes.size());
   }
 }
 

@@ -31,8 +31,9 @@ class Fd {
   int fd_ = -1;
 };
 
-// A directory of its own under TMPDIR, removed with all it holds when this goes. What a killed
-// process of this user left there under the same prefix is removed when the next one is made.
+// A directory of its own under TMPDIR, removed with all it holds when this goes. What killed
+// processes of this user left there is removed when the next one is made, whatever its prefix,
+// which begins with "kjudge".
 class TempDir {
  public:
   explicit TempDir(std::string_view prefix = "kjudge");
@@ -47,8 +48,13 @@ class TempDir {
   Fd lock_;  // flock of the directory: free when its owner is gone
 };
 
-// The whole file; Fault::host when it cannot be read, Fault::malformed over `limit_bytes`.
+// The whole file; Fault::host when it cannot be read, Fault::malformed over `limit_bytes` and where
+// it is no regular file, which may have no end. A pipe is read only where it was given to this
+// process to be read, as by a shell's <(command): see is_given().
 std::string read_file(const std::filesystem::path& path, std::size_t limit_bytes = 256u << 20);
+
+// Whether a path names a descriptor that this process began with: /dev/stdin, /dev/fd/63.
+bool is_given(const std::filesystem::path& path);
 
 enum class IfExists { replace, fail };
 

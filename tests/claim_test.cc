@@ -239,7 +239,7 @@ TEST_CASE("many that add at once have a number each, and the same is there once"
   }
   go = true;
   for (std::thread& thread : threads) thread.join();
-  const auto found = store.results.submissions([](const std::string& line) { FAIL(line); });
+  const auto found = store.results.submissions([](const Error& error) { FAIL(error.what()); });
   CHECK(found.size() == 9);
   CHECK(found.back().identity.number == 9);
 }

@@ -335,7 +335,7 @@ TEST_CASE("KJUDGE_HOST_FAULT can be for one kind of process") {
 }
 
 TEST_CASE("KJUDGE_HOST_TRACE has a line for each call, and says which failed") {
-  const TempDir folder("trace");
+  const TempDir folder("kjudge-trace");
   const std::string path = folder.path() / "trace";
   REQUIRE(run_this_test_in_a_child(
               "child: faults asked for",

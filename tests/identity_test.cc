@@ -24,7 +24,7 @@ struct Store {
   fs::path path = ResultsDirectory::make(folder.path() / "results").path();
 };
 
-const auto refuse_lines = [](const std::string& line) { FAIL(line); };
+const auto refuse_lines = [](const Error& error) { FAIL(error.what()); };
 
 }  // namespace
 
@@ -80,7 +80,7 @@ TEST_CASE("tokens are read again when they change, not before") {
   CHECK(owners.find(token) == "Ada");
   fs::last_write_time(folder, old + std::chrono::minutes(1));
   std::string said;
-  TokenOwners others(store.path, [&](const std::string& line) { said = line; });
+  TokenOwners others(store.path, [&](const Error& error) { said = error.what(); });
   CHECK_FALSE(others.find(token));
   CHECK(said.find(file.string()) != std::string::npos);
 }
@@ -96,8 +96,7 @@ TEST_CASE("every field of tokens and runs refuses every wrong kind, and names it
       parse_json(read_file(token), "right", Fault::bug), token_json_format().schema,
       [&](const std::string& faulty) {
         write_file_atomically(token, faulty);
-        read_tokens(store.path,
-                    [](const std::string& line) { throw Error(Fault::malformed, line); });
+        read_tokens(store.path, [](const Error& error) { throw error; });
       },
       {.file = token.string()});
   CHECK(tried > 30);

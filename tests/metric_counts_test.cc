@@ -20,7 +20,7 @@ struct Counted {
   std::vector<std::string> told;
 
   void add(const MetricSights& sights) {
-    MetricCounts counts(file, [this](const std::string& line) { told.push_back(line); });
+    MetricCounts counts(file, [this](const Error& error) { told.push_back(error.what()); });
     counts.add(sights);
   }
 };
@@ -54,7 +54,7 @@ TEST_CASE("where counts cannot be written is said at the start; later it stops n
   const TempDir folder;
   const fs::path place = folder.path() / "place";
   std::vector<std::string> told;
-  const auto report = [&](const std::string& line) { told.push_back(line); };
+  const auto report = [&](const Error& error) { told.push_back(error.what()); };
   CHECK_THROWS_AS(MetricCounts(place / "counts.json", report), Error);
   fs::create_directory(place);
   CHECK_THROWS_AS(MetricCounts(place, report), Error);

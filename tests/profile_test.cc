@@ -71,7 +71,7 @@ shift 2
   }
 
  private:
-  TempDir folder_{"profile-test"};
+  TempDir folder_{"kjudge-profile-test"};
 };
 
 std::string failure_of(const FakeNcu& ncu) {

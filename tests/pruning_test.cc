@@ -57,7 +57,7 @@ struct Store {
   // As "1.1 3.1": which evaluations have a recording.
   std::string kept() const {
     std::string found;
-    for (const StoredSubmission& one : results.submissions([](const std::string&) {})) {
+    for (const StoredSubmission& one : results.submissions([](const Error&) {})) {
       for (const int number : one.evaluations) {
         const bool bundle = fs::exists(evaluation(one.identity.number, number) / "bundle.kjb");
         CHECK(bundle != read_pruned(evaluation(one.identity.number, number)).has_value());
@@ -69,7 +69,7 @@ struct Store {
 
   PrunedCounts prune(const char* rule) {
     return prune_bundles(results, parse_keep_bundles(rule), kNow,
-                         [&](const std::string& line) { said.push_back(line); });
+                         [&](const Error& error) { said.push_back(error.what()); });
   }
 
   std::size_t blobs() const {

@@ -27,7 +27,7 @@ struct Contest {
       write_file_atomically(file, run);
       results.add({file, run, "softmax", 1 << 20}, {});
     }
-    index.emplace(results, [](const std::string&) {});
+    index.emplace(results, [](const Error&) {});
   }
 
   ReportLine line() {

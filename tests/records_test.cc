@@ -40,7 +40,7 @@ Bar a_bar(const std::string& name) {
 
 Records<Bar> bars_in(const ResultsDirectory& results) {
   return read_records(results, kBarRecord, bar_table(),
-                      [](const std::string& line) { FAIL(line); });
+                      [](const Error& error) { FAIL(error.what()); });
 }
 
 template <class T>

@@ -27,8 +27,8 @@ struct Golden {
   // As a new process finds it; `said`: what it reports.
   std::vector<ScoredSubmission> look(std::string* said = nullptr) const {
     const ResultsDirectory results(folder.path());
-    ScoreIndex index(results, [&](const std::string& line) {
-      if (said != nullptr) *said += line + "\n";
+    ScoreIndex index(results, [&](const Error& error) {
+      if (said != nullptr) *said += cat(error.what(), "\n");
     });
     index.refresh();
     index.save();
@@ -79,7 +79,7 @@ TEST_CASE("the index is not read where a file changed, nor written where none di
 TEST_CASE("what an index says is of a new evaluation what its result says, and no news twice") {
   const Golden golden;
   const ResultsDirectory results(golden.folder.path());
-  ScoreIndex index(results, [](const std::string&) {});
+  ScoreIndex index(results, [](const Error&) {});
   CHECK_FALSE(index.refresh());
   const fs::path second = golden.folder.path() / "submissions/2/evaluations";
   fs::create_directories(second);
@@ -101,7 +101,7 @@ TEST_CASE("what an index says is of a new evaluation what its result says, and n
 TEST_CASE("a claim that may be open is looked at until it is not") {
   const Golden golden;
   const ResultsDirectory results(golden.folder.path());
-  ScoreIndex index(results, [](const std::string&) {});
+  ScoreIndex index(results, [](const Error&) {});
   CHECK(index.find(2)->claimed() == 0);
   {
     const auto claim = Claim::take(results.submission(2), std::chrono::seconds(1000));

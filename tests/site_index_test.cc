@@ -66,8 +66,8 @@ struct Contest {
     }
   }
 
-  ReportLine report() {
-    return [this](const std::string& line) { said.push_back(line); };
+  ResultsDirectory::Report report() {
+    return [this](const Error& error) { said.push_back(error.what()); };
   }
 
   std::map<std::string, std::string> write(const std::string& name) {
@@ -98,7 +98,8 @@ TEST_CASE("pages are the same from the index, from a publisher's, and from scrat
   contest.judge(ben, 3, Verdict::wrong_result);
   const fs::path output = contest.folder.path() / "published";
   {
-    Publisher publisher(contest.results, output, {contest.challenge}, contest.report());
+    Publisher publisher(contest.results, output, {contest.challenge},
+                        [](const std::string& line) { FAIL(line); });
     const auto judge = [&](int number, double ratio, Verdict verdict = Verdict::accepted) {
       contest.judge(number, ratio, verdict);
       publisher.judged(number);

@@ -236,7 +236,7 @@ TEST_CASE("a results directory is read: what waits, what is bad, a score for eac
   put(2, "bob", "");
   put(3, "eve", "{}");
   put(4, "sam", result_to_json(failed));
-  const auto report = [&](const std::string& line) { said.push_back(line); };
+  const auto report = [&](const Error& error) { said.push_back(error.what()); };
   const Site site = read_site(ResultsDirectory(directory.path()), {challenge}, report);
   REQUIRE(site.submissions.size() == 4);
   REQUIRE(said.size() == 1);

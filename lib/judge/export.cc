@@ -159,7 +159,7 @@ void empty_log(Json& result) {
 class Exporter {
  public:
   Exporter(const ResultsDirectory& results, const ExportOptions& options, const fs::path& output,
-           const ReportLine& report)
+           const ResultsDirectory::Report& report)
       : results_(results),
         options_(options),
         report_(report),
@@ -179,7 +179,7 @@ class Exporter {
         this->submission(submission);
       } catch (const Error& error) {
         if (error.fault() != Fault::malformed && error.fault() != Fault::host) throw;
-        report_(error.what());
+        report_(error);
       }
     }
     records<Bar>(ExportKind::bar, kBarRecord, bar_table());
@@ -245,7 +245,7 @@ class Exporter {
         evaluation(submission, *one, stored);
       } catch (const Error& error) {
         if (error.fault() != Fault::malformed && error.fault() != Fault::host) throw;
-        report_(error.what());
+        report_(error);
       }
     }
   }
@@ -290,12 +290,23 @@ class Exporter {
     profiles(folder, line);
   }
 
+  // nullopt: there is none, or a judge at work prunes it just now.
+  static std::optional<BundleReader> reader_of(const fs::path& bundle) {
+    if (!fs::exists(bundle)) return std::nullopt;
+    try {
+      return std::optional<BundleReader>(std::in_place, bundle);
+    } catch (const Error&) {
+      if (fs::exists(bundle)) throw;
+      return std::nullopt;
+    }
+  }
+
   // Those that no line had yet; all of them are named in the evaluation's line.
   std::vector<ExportLine> cubins_of(const fs::path& bundle, ExportLine& evaluation) {
     std::vector<ExportLine> lines;
-    if (!fs::exists(bundle)) return lines;
-    const BundleReader reader(bundle);
-    for (const Module& module : reader.bundle().modules) {
+    const auto reader = reader_of(bundle);
+    if (!reader) return lines;
+    for (const Module& module : reader->bundle().modules) {
       const std::string_view image(reinterpret_cast<const char*>(module.image.data()),
                                    module.image.size());
       const std::string sha256 = sha256_hex(image);
@@ -354,7 +365,7 @@ class Exporter {
 
   const ResultsDirectory& results_;
   const ExportOptions& options_;
-  const ReportLine& report_;
+  const ResultsDirectory::Report& report_;
   ScoreIndex index_;
   const StandingsSource source_;
   LineWriter out_;
@@ -449,12 +460,14 @@ const FieldTable<ExportCounts>& exported_table() {
        required("submissions", &C::submissions, count, "how many were written"),
        required("evaluations", &C::evaluations, count, "of them"),
        required("profiles", &C::profiles, count, "of the evaluations"),
-       required("cubins", &C::cubins, count, "each once")});
+       required("cubins", &C::cubins, count, "each once"),
+       optional("left_out", &C::left_out, list_kind(text_kind()),
+                "what could not be read, and why; absent: nothing")});
   return table;
 }
 
 ExportCounts export_results(const ResultsDirectory& results, const ExportOptions& options,
-                            const fs::path& output, const ReportLine& report) {
+                            const fs::path& output, const ResultsDirectory::Report& report) {
   require_replaceable(output);
   return Exporter(results, options, output, report).run();
 }

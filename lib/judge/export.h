@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "json_fields.h"
-#include "judge/intake.h"
 #include "store/results.h"
 #include "store/selection.h"
 
@@ -64,11 +63,13 @@ struct ExportOptions {
 };
 struct ExportCounts {
   std::size_t submissions = 0, evaluations = 0, profiles = 0, cubins = 0;
+  std::vector<std::string> left_out;  // for who prints them: what was reported
 };
 // What `kjudge export --json` prints.
 const FieldTable<ExportCounts>& exported_table();
 // Writes `output`, which appears whole. What cannot be read is reported and left out.
 ExportCounts export_results(const ResultsDirectory& results, const ExportOptions& options,
-                            const std::filesystem::path& output, const ReportLine& report);
+                            const std::filesystem::path& output,
+                            const ResultsDirectory::Report& report);
 
 }  // namespace kjudge

@@ -22,13 +22,14 @@ namespace fs = std::filesystem;
 class PlayOffs {
  public:
   PlayOffs(const Driver& driver, const Challenge& challenge, const ResultsDirectory& results,
-           const JudgeAgainOptions& options, const ReportLine& line, const ReportProgress& progress)
+           const JudgeAgainOptions& options, const QueueReports& reports)
       : driver_(driver),
         challenge_(challenge),
         results_(results),
         options_(options),
-        line_(line),
-        progress_(progress) {
+        line_(reports.line),
+        left_out_(reports.left_out),
+        progress_(reports.progress) {
     const DeviceIdentity device = identify(driver, options.device);
     request_.challenge = challenge.name;
     request_.version = challenge.version;
@@ -79,8 +80,8 @@ class PlayOffs {
   }
 
   std::optional<VariantStandings> standings() {
-    const auto report = [&](const std::string& text) {
-      if (said_.insert(text).second) line_(text);
+    const auto report = [&](const Error& error) {
+      if (said_.insert(described(error)).second) left_out_(error);
     };
     ScoreIndex index(results_, report);
     index.save();
@@ -229,6 +230,7 @@ class PlayOffs {
   std::string arch_;
   const JudgeAgainOptions& options_;
   const ReportLine& line_;
+  const ResultsDirectory::Report& left_out_;
   const ReportProgress& progress_;
   std::set<std::string> said_;
   PlayOffDone done_;
@@ -249,15 +251,14 @@ const FieldTable<PlayOffDone>& played_off_table() {
 
 PlayOffDone play_off(const Driver& driver, const Challenge& challenge,
                      const ResultsDirectory& results, const std::optional<VariantRequest>& request,
-                     const JudgeAgainOptions& options, const ReportLine& line,
-                     const ReportProgress& progress) {
+                     const JudgeAgainOptions& options, const QueueReports& reports) {
   const bool other = request && (request->challenge != challenge.name ||
                                  (request->version != 0 && request->version != challenge.version));
   if (other) {
     throw Error(Fault::usage, cat(request_text(*request), " is not of challenge ", challenge.name,
                                   " version ", challenge.version));
   }
-  return PlayOffs(driver, challenge, results, options, line, progress).run(request);
+  return PlayOffs(driver, challenge, results, options, reports).run(request);
 }
 
 }  // namespace kjudge

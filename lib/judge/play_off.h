@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "json_fields.h"
+#include "judge/queue.h"
 #include "judge/rejudge.h"
 #include "store/standings.h"
 
@@ -30,7 +31,6 @@ const FieldTable<PlayOffDone>& played_off_table();
 // Fault::usage when it is not of the challenge.
 PlayOffDone play_off(const Driver& driver, const Challenge& challenge,
                      const ResultsDirectory& results, const std::optional<VariantRequest>& request,
-                     const JudgeAgainOptions& options, const ReportLine& line,
-                     const ReportProgress& progress);
+                     const JudgeAgainOptions& options, const QueueReports& reports);
 
 }  // namespace kjudge

@@ -53,7 +53,7 @@ class Queue {
         options_(options),
         results_(results),
         reports_(reports),
-        index_(results, reports.line) {
+        index_(results, reports.left_out) {
     const DeviceIdentity device = identify(driver, options.replay.device);
     shapes_ = for_arch(challenge, device.arch).shapes;
     other_devices_ = other_devices(driver, challenge, options.replay.device);
@@ -290,8 +290,8 @@ class Queue {
 
   void prune() {
     if (!std::exchange(stored_, false)) return;
-    const PrunedCounts pruned = prune_bundles(results_, options_.keep_bundles, utc_now(),
-                                              [&](const std::string& text) { say(text); });
+    const PrunedCounts pruned =
+        prune_bundles(results_, options_.keep_bundles, utc_now(), reports_.left_out);
     if (pruned.bundles > 0) {
       reports_.line(cat(pruned.bundles, " recordings pruned, ", pruned.bytes >> 10, " KiB"));
     }

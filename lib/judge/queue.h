@@ -47,9 +47,10 @@ struct JudgedQueue {
   std::size_t for_others = 0;            // those that ask for another GPU, or what it runs
 };
 
-// What happens, for whoever shows it; each but `line` may be empty.
+// What happens, for whoever shows it; each but the first two may be empty.
 struct QueueReports {
   ReportLine line;
+  ResultsDirectory::Report left_out;  // from the results directory: it cannot be read
   ReportProgress progress;
   // What waits, whose turn is first first: before a submission is taken.
   std::function<void(const std::vector<Waiting>&)> waiting;

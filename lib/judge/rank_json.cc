@@ -47,6 +47,7 @@ struct RankTitle {
   std::optional<int> method;
   std::string dtype, shape, bounty;
   std::optional<double> target_us;
+  std::vector<std::string> left_out;
 };
 
 struct RankDocument : RankTitle {
@@ -184,7 +185,9 @@ std::vector<Field<D>> title_fields(const char* format) {
                         "absent: none, or none over some of the shapes"),
       optional<D, double>("target_us", &D::target_us, number_kind(0),
                           "the challenge's target; absent where it has none, and over some of "
-                          "the shapes")};
+                          "the shapes"),
+      optional<D, std::vector<Text>>("left_out", &D::left_out, list_kind(text_kind()),
+                                     "what could not be read, and why; absent: nothing")};
 }
 
 const FieldTable<RankDocument>& rank_table() {
@@ -251,8 +254,10 @@ RankedRow row_of(const Entry& entry, const VariantStandings& standings, const Sc
 
 }  // namespace
 
-Json standings_json(const std::optional<VariantStandings>& standings, const ScoreIndex& index) {
+Json standings_json(const std::optional<VariantStandings>& standings, const ScoreIndex& index,
+                    const std::vector<std::string>& left_out) {
   RankDocument document;
+  document.left_out = left_out;
   if (!standings) return Json{rank_table().write(document)};
   set_title(document, *standings);
   const auto& ranked = standings->standings.ranked;
@@ -280,8 +285,10 @@ Json standings_json(const std::optional<VariantStandings>& standings, const Scor
 JsonFormat standings_json_format() { return json_format(rank_table()); }
 
 Json history_json(const VariantStandings& standings, const std::string& run,
-                  const std::vector<HistoryEntry>& history) {
+                  const std::vector<HistoryEntry>& history,
+                  const std::vector<std::string>& left_out) {
   HistoryDocument document;
+  document.left_out = left_out;
   set_title(document, standings);
   document.run = run;
   for (const HistoryEntry& one : history) {

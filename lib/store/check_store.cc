@@ -245,8 +245,9 @@ class Checker {
 
   void tokens() {
     names(results_.path() / "tokens", file_names(results_.path() / "tokens"), false);
-    read_tokens(results_.path(), [&](const std::string& problem) {
-      damage(results_.path() / "tokens", cat(problem, "; the token in it is good for nothing"),
+    read_tokens(results_.path(), [&](const Error& problem) {
+      damage(results_.path() / "tokens",
+             cat(problem.what(), "; the token in it is good for nothing"),
              "copy it from a backup, or remove it and give whoever had it another token");
     });
   }
@@ -367,7 +368,7 @@ class Checker {
   }
 
   void scores() {
-    const auto ignore = [](const std::string&) {};  // found above
+    const auto ignore = [](const Error&) {};  // found above
     const fs::path path = results_.path() / "scores.index";
     ScoreIndex anew(results_, ignore, ScoreIndex::Begin::from_nothing);
     const ScoreIndex kept(results_, ignore);

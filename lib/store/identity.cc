@@ -123,7 +123,7 @@ void revoke_token(const fs::path& results, const std::string& name) {
 }
 
 std::vector<Token> read_tokens(const fs::path& results,
-                               const std::function<void(const std::string&)>& report) {
+                               const std::function<void(const Error&)>& report) {
   std::vector<Token> tokens;
   std::error_code error;
   for (fs::directory_iterator at(results / "tokens", error), end; !error && at != end;
@@ -132,15 +132,18 @@ std::vector<Token> read_tokens(const fs::path& results,
     try {
       tokens.push_back(read_as(token_table(), at->path()));
     } catch (const Error& problem) {
-      report(problem.what());
+      report(problem);
     }
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    report(Error(Fault::host, cat((results / "tokens").string(), ": ", error.message())));
   }
   std::sort(tokens.begin(), tokens.end(),
             [](const Token& a, const Token& b) { return a.name < b.name; });
   return tokens;
 }
 
-TokenOwners::TokenOwners(const fs::path& results, std::function<void(const std::string&)> report)
+TokenOwners::TokenOwners(const fs::path& results, std::function<void(const Error&)> report)
     : results_(results), report_(std::move(report)) {}
 
 std::optional<std::string> TokenOwners::find(std::string_view token) {

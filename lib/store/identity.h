@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "error.h"
 #include "json_fields.h"
 
 namespace kjudge {
@@ -33,21 +34,21 @@ JsonFormat token_json_format();
 std::string issue_token(const std::filesystem::path& results, const std::string& name);
 // Fault::usage when the name has none that is good.
 void revoke_token(const std::filesystem::path& results, const std::string& name);
-// In the order of their names. What cannot be read is left out, with a line to `report`.
+// In the order of their names. What cannot be read is left out, and reported.
 std::vector<Token> read_tokens(const std::filesystem::path& results,
-                               const std::function<void(const std::string&)>& report);
+                               const std::function<void(const Error&)>& report);
 
 // Answers whose a token is, by files that it reads again when they change: a token that is revoked
 // is good for no request that begins afterwards. Any thread may ask.
 class TokenOwners {
  public:
-  TokenOwners(const std::filesystem::path& results, std::function<void(const std::string&)> report);
+  TokenOwners(const std::filesystem::path& results, std::function<void(const Error&)> report);
   // The name; nullopt for what is no token, or a revoked one. Takes the same time for any.
   std::optional<std::string> find(std::string_view token);
 
  private:
   const std::filesystem::path results_;
-  const std::function<void(const std::string&)> report_;
+  const std::function<void(const Error&)> report_;
   std::mutex mutex_;
   std::int64_t changed_ns_ = -1;  // of the folder when it was read; -1: to be read again
   std::vector<Token> good_;

@@ -138,7 +138,7 @@ std::vector<PlayedOff> read_play_offs(const ResultsDirectory& results,
       }
       found.push_back(std::move(one));
     } catch (const Error& error) {
-      report(error.what());
+      report(error);
     }
   }
   return found;

@@ -74,7 +74,7 @@ std::vector<MetricCount> read_metric_counts(const fs::path& path) {
   return counts_table().read(JsonCursor(json, file, Fault::malformed)).metrics;
 }
 
-MetricCounts::MetricCounts(fs::path file, std::function<void(const std::string&)> report)
+MetricCounts::MetricCounts(fs::path file, std::function<void(const Error&)> report)
     : file_(std::move(file)), report_(std::move(report)), written_(Clock::now()) {
   if (!fs::exists(file_)) write_counts(file_, {});
   for (const MetricCount& one : read_metric_counts(file_)) counts_[one.metric] = one;
@@ -109,7 +109,7 @@ void MetricCounts::write() {
     write_counts(file_, std::move(counts));
     changed_ = false;
   } catch (const Error& error) {
-    report_(error.what());
+    report_(error);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "error.h"
 #include "json_fields.h"
 
 namespace kjudge {
@@ -33,7 +34,7 @@ JsonFormat metric_counts_json_format();
 class MetricCounts {
  public:
   // Goes on from what `file` has; makes it where it is not there. Fault::host, Fault::malformed.
-  MetricCounts(std::filesystem::path file, std::function<void(const std::string&)> report);
+  MetricCounts(std::filesystem::path file, std::function<void(const Error&)> report);
   ~MetricCounts();  // writes
   MetricCounts(const MetricCounts&) = delete;
   MetricCounts& operator=(const MetricCounts&) = delete;
@@ -45,7 +46,7 @@ class MetricCounts {
   void write();
 
   const std::filesystem::path file_;
-  const std::function<void(const std::string&)> report_;
+  const std::function<void(const Error&)> report_;
   std::mutex mutex_;
   std::map<std::string, MetricCount> counts_;
   std::chrono::steady_clock::time_point written_;

@@ -66,6 +66,9 @@ std::vector<int> numbered(const fs::path& folder) {
     if (const auto number = whole_number(at->path().filename().string()))
       numbers.push_back(*number);
   }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw Error(Fault::host, cat(folder.string(), ": ", error.message()));
+  }
   std::sort(numbers.begin(), numbers.end());
   return numbers;
 }

@@ -12,7 +12,7 @@ namespace kjudge {
 // shared file system too.
 
 // The numbers of the folders in `folder`, ascending; "042" and ".new-3" are none. Empty where there
-// is no such folder.
+// is no such folder; Fault::host where it cannot be read.
 std::vector<int> numbered(const std::filesystem::path& folder);
 
 // Renames a folder, which is not empty, with all that was written in it and its files synced.

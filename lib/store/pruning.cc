@@ -156,7 +156,7 @@ PrunedCounts prune_bundles(const ResultsDirectory& results, const KeepBundles& k
             print_json(Json{pruned_table().write({sha256, bytes, now, text_of(keep)})}));
         remove_shared(results.path(), bundle);
       } catch (const Error& problem) {
-        report(problem.what());
+        report(problem);
         continue;
       }
       ++counts.bundles;

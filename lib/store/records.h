@@ -54,11 +54,17 @@ template <class T>
 Records<T> read_records(const ResultsDirectory& results, const std::string& kind,
                         const FieldTable<T>& table, const ResultsDirectory::Report& report) {
   Records<T> records;
-  for (const int number : numbered(record_folder(results.path(), kind))) {
+  std::vector<int> numbers;
+  try {
+    numbers = numbered(record_folder(results.path(), kind));
+  } catch (const Error& error) {
+    report(error);
+  }
+  for (const int number : numbers) {
     try {
       records.emplace_back(number, read_record(table, record_file(results.path(), kind, number)));
     } catch (const Error& error) {
-      report(error.what());
+      report(error);
     }
   }
   return records;

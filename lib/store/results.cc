@@ -190,7 +190,7 @@ std::vector<StoredSubmission> ResultsDirectory::submissions(const Report& report
     try {
       found.push_back(read_submission(path_ / "submissions" / std::to_string(number), number));
     } catch (const Error& error) {
-      report(error.what());
+      report(error);
     }
   }
   return found;

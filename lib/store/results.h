@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "error.h"
 #include "json_fields.h"
 #include "replay/evaluation.h"
 
@@ -68,8 +69,8 @@ ReplaySecret read_replay_secret(const std::filesystem::path& evaluation);
 
 class ResultsDirectory {
  public:
-  // Called with a line about each file that is skipped because it cannot be read.
-  using Report = std::function<void(const std::string&)>;
+  // Called with each file that is left out because it cannot be read, and why.
+  using Report = std::function<void(const Error&)>;
 
   // For reading. Fault::usage when there is no such directory.
   explicit ResultsDirectory(const std::filesystem::path& path);

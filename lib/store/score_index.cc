@@ -196,19 +196,25 @@ class Part {
   void read(int number, ScoredSubmission& submission) {
     try {
       read_submission(number, submission);
+    } catch (const Error& error) {
+      leave_out(submission, error);
     } catch (const std::exception& error) {
-      submission = {};
-      told.emplace_back(error.what());
-      changed = true;
+      leave_out(submission, Error(Fault::host, cat("submission ", number, ": ", error.what())));
     }
   }
 
   std::vector<TermsPointer> terms;  // that were not known before
-  std::vector<std::string> told;
+  std::vector<Error> told;
   bool changed = false;  // scores.index would
   bool news = false;     // somebody would see it
 
  private:
+  void leave_out(ScoredSubmission& submission, const Error& error) {
+    submission = {};
+    told.push_back(error);
+    changed = true;
+  }
+
   void read_submission(int number, ScoredSubmission& submission) {
     const std::string name = std::to_string(number);
     const auto stamp = stamp_at(folder_, (name + "/submission.json").c_str());
@@ -264,7 +270,7 @@ class Part {
         submission.evaluations.push_back(evaluation(submission, number, of_file));
         changed = news = true;
       } catch (const Error& error) {
-        told.emplace_back(error.what());
+        told.push_back(error);
         submission.unreadable.push_back(number);
         submission.folder = {};  // said each time, until it is mended
       }
@@ -478,8 +484,8 @@ bool ScoreIndex::refresh() {
   std::map<Terms, TermsPointer> added;
   for (std::size_t i = 0; i < threads; ++i) {
     const Part& part = parts[i];
-    for (const std::string& line : part.told) {
-      if (told_.insert(line).second) report_(line);
+    for (const Error& error : part.told) {
+      if (told_.insert(described(error)).second) report_(error);
     }
     changed_ = changed_ || part.changed;
     news = news || part.news;

@@ -91,7 +91,7 @@ class ScoreIndex {
 
   std::filesystem::path results_;
   ResultsDirectory::Report report_;
-  std::set<std::string> told_;
+  std::set<std::string> told_;  // as described()
   std::vector<ScoredSubmission> submissions_;
   std::vector<std::shared_ptr<const Terms>> terms_;
   FromFile from_file_ = FromFile::absent;

@@ -54,7 +54,7 @@ Publisher::Publisher(const ResultsDirectory& results, fs::path output,
   attempt([&] {
     fs::create_directories(marks_);
     if (!has_site(output_) && evaluations_in(reader().index()) <= most_) {
-      write_site(reader().read(), output_, report_);
+      write_site(reader().read(), output_, left_out());
     }
   });
 }
@@ -69,8 +69,12 @@ Publisher::~Publisher() {
   });
 }
 
+ResultsDirectory::Report Publisher::left_out() const {
+  return [this](const Error& error) { report_(described(error)); };
+}
+
 SiteReader& Publisher::reader() {
-  if (!reader_) reader_.emplace(results_, challenges_, report_);
+  if (!reader_) reader_.emplace(results_, challenges_, left_out());
   return *reader_;
 }
 
@@ -129,7 +133,7 @@ void Publisher::put_running(const StoredSubmission& submission, const RunningEva
 void Publisher::put_judged(int submission) {
   const bool alone = !has_site(output_);
   const Site site = reader().read_about(submission);
-  const SitePages pages(site, report_, submission);
+  const SitePages pages(site, left_out(), submission);
   pages.each([&](const std::string& address) {
     if (alone && !is_own(address)) return;
     if (const auto page = pages.render(address)) put_page(output_, address, *page);

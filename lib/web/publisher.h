@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "judge/backlog.h"
+#include "judge/intake.h"
 #include "web/site.h"
 
 namespace kjudge {
@@ -40,6 +41,7 @@ class Publisher {
  private:
   template <class Body>
   void attempt(const Body& body);
+  ResultsDirectory::Report left_out() const;
   SiteReader& reader();
   void put_running(const StoredSubmission& submission, const RunningEvaluation& running);
   void put_judged(int submission);

@@ -64,14 +64,14 @@ Evaluation read_evaluation(const StoredSubmission& submission, int number) {
 }
 
 std::vector<Profile> read_profiles(const StoredSubmission& submission, int number,
-                                   const ReportLine& report) {
+                                   const ResultsDirectory::Report& report) {
   std::map<std::string, Profile> by_shape;
   for (const fs::path& path : profile_files(evaluation_folder(submission, number))) {
     try {
       Profile profile = profile_from_json(read_file(path), path);
       by_shape[profile.shape] = std::move(profile);
     } catch (const Error& problem) {
-      report(problem.what());
+      report(problem);
     }
   }
   std::vector<Profile> profiles;
@@ -122,7 +122,7 @@ std::set<EvaluationKey> same_kernels_as(const Site& site, int submission) {
 }
 
 SiteReader::SiteReader(const ResultsDirectory& results, std::vector<Challenge> challenges,
-                       ReportLine report)
+                       ResultsDirectory::Report report)
     : results_(results), challenges_(std::move(challenges)), report_(std::move(report)) {}
 
 const ScoreIndex& SiteReader::index() {
@@ -260,7 +260,7 @@ void SiteReader::find_places(Site& site) const {
 }
 
 Site read_site(const ResultsDirectory& results, std::vector<Challenge> challenges,
-               const ReportLine& report) {
+               const ResultsDirectory::Report& report) {
   return SiteReader(results, std::move(challenges), report).read();
 }
 

@@ -60,8 +60,6 @@ struct Site {
   const Challenge* challenge_of(const Terms& terms) const;
 };
 
-using ReportLine = std::function<void(const std::string&)>;
-
 // How many evaluations with the same kernels a page names.
 inline constexpr std::size_t kMostSameKernels = 20;
 // Those of other submissions whose pages name, or count, an evaluation of this one for having the
@@ -69,10 +67,11 @@ inline constexpr std::size_t kMostSameKernels = 20;
 std::set<EvaluationKey> same_kernels_as(const Site& site, int submission);
 
 // Reads a site from a results directory, as often as one asks: what has not changed since is not
-// read again. What cannot be read is left out, with a line to `report`.
+// read again. What cannot be read is left out, and reported.
 class SiteReader {
  public:
-  SiteReader(const ResultsDirectory& results, std::vector<Challenge> challenges, ReportLine report);
+  SiteReader(const ResultsDirectory& results, std::vector<Challenge> challenges,
+             ResultsDirectory::Report report);
   // Whether read() would find anything that it did not the last time, but for profiles.
   bool look();
   Site read();
@@ -97,7 +96,7 @@ class SiteReader {
 
   const ResultsDirectory& results_;
   std::vector<Challenge> challenges_;
-  ReportLine report_;
+  ResultsDirectory::Report report_;
   std::optional<ScoreIndex> index_;  // from when it is needed
   bool news_ = true;
   std::vector<std::vector<int>> records_;
@@ -105,12 +104,12 @@ class SiteReader {
   std::map<std::pair<std::string, int>, std::optional<Challenge>> kept_;  // by name and version
 };
 Site read_site(const ResultsDirectory& results, std::vector<Challenge> challenges,
-               const ReportLine& report);
+               const ResultsDirectory::Report& report);
 // Faults as result_from_json.
 Evaluation read_evaluation(const StoredSubmission& submission, int number);
 // profile.json and profile-*.json beside the result; by shape, the last of each.
 std::vector<Profile> read_profiles(const StoredSubmission& submission, int number,
-                                   const ReportLine& report);
+                                   const ResultsDirectory::Report& report);
 
 // Evaluations that compare: of the same state of a challenge, arch, kind of device and method;
 // over its shapes of one dtype, over one shape, or over all of them where both are empty.

@@ -15,13 +15,13 @@ namespace kjudge {
 
 namespace fs = std::filesystem;
 
-SitePages::SitePages(const Site& site, ReportLine report)
+SitePages::SitePages(const Site& site, ResultsDirectory::Report report)
     : site_(site), report_(std::move(report)), boards_(make_leaderboards(site)) {
   relate();
   list();
 }
 
-SitePages::SitePages(const Site& site, ReportLine report, int submission)
+SitePages::SitePages(const Site& site, ResultsDirectory::Report report, int submission)
     : site_(site), report_(std::move(report)), boards_(make_leaderboards(site)) {
   relate();
   list_about(submission);
@@ -241,7 +241,7 @@ std::string SitePages::render(const ChallengeSource& source) const {
     try {
       task = read_file(challenge->folder / "TASK.md", 1 << 20);
     } catch (const Error& error) {
-      report_(error.what());
+      report_(error);
     }
   }
   return challenge_page(site_, boards_, source.name, source.version, task);

@@ -20,10 +20,10 @@ namespace kjudge {
 class SitePages {
  public:
   // All of them. Refers to `site`, which must outlive it and stay as it is. What cannot be read is
-  // left out, with a line to `report`.
-  SitePages(const Site& site, ReportLine report);
+  // left out, and reported.
+  SitePages(const Site& site, ResultsDirectory::Report report);
   // Those that say something of this submission that is news when it was judged.
-  SitePages(const Site& site, ReportLine report, int submission);
+  SitePages(const Site& site, ResultsDirectory::Report report, int submission);
 
   const std::vector<Leaderboard>& boards() const { return boards_; }
   // Every address, none before what it links to.
@@ -94,7 +94,7 @@ class SitePages {
   std::string render(const FrontSource& source) const;
 
   const Site& site_;
-  const ReportLine report_;
+  const ResultsDirectory::Report report_;
   const std::vector<Leaderboard> boards_;
   std::map<EvaluationKey, Found> all_;
   std::unordered_map<std::string_view, std::vector<EvaluationKey>> same_kernels_;

@@ -97,7 +97,8 @@ bool put_page(const fs::path& output, const std::string& address, std::string_vi
   return true;
 }
 
-WrittenSite write_site(const Site& site, const fs::path& output, const ReportLine& report) {
+WrittenSite write_site(const Site& site, const fs::path& output,
+                       const ResultsDirectory::Report& report) {
   SiteWriter writer(output);
   const SitePages pages(site, report);
   pages.each([&](const std::string& address) {
@@ -105,7 +106,7 @@ WrittenSite write_site(const Site& site, const fs::path& output, const ReportLin
       writer.put(address, pages.render(address).value());
     } catch (const Error& error) {
       if (error.fault() != Fault::malformed) throw;
-      report(error.what());
+      report(error);
     }
   });
   return writer.finish();

@@ -17,9 +17,9 @@ struct WrittenSite {
 
 // Writes the pages of `site` into `output`, made if need be, each atomically and none before what
 // it links to. A file .kjudge-pages lists them; other files of `output` stay. What cannot be read
-// is left out, with a line to `report`. Fault::host when a page cannot be written.
+// is left out, and reported. Fault::host when a page cannot be written.
 WrittenSite write_site(const Site& site, const std::filesystem::path& output,
-                       const ReportLine& report);
+                       const ResultsDirectory::Report& report);
 
 // Whether write_site() wrote all of `output` before.
 bool has_site(const std::filesystem::path& output);

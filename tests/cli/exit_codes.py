@@ -154,6 +154,30 @@ class ExitCodes(_kjudge.Case):
         _, err = self.run_kjudge("selftest", status=2, KJUDGE_CONFIG=self.folder)
         self.assertIn("KJUDGE_CONFIG=%s: a folder, not a configuration file" % self.folder, err)
 
+    def test_a_configuration_file_without_an_end(self):
+        """--config /dev/zero ended as a bug of kjudge's, a FIFO in nothing."""
+        os.mkfifo(self.path("pipe"))
+        with open(self.path("large.toml"), "w") as file:
+            file.truncate(1 << 40)
+        good = os.path.join(_kjudge.ROOT, "tests", "golden", "result-v1", "accepted.json")
+        for name, what in (("/dev/zero", "not a regular file"), ("pipe", "not a regular file"),
+                           ("large.toml", "larger than 1048576 bytes")):
+            with self.subTest(name):
+                for arguments, variables in ((("--config", name, "score", good), {}),
+                                             (("score", good), {"KJUDGE_CONFIG": name})):
+                    _, err = self.run_kjudge(*arguments, status=2, timeout=60, **variables)
+                    self.assertTrue(err.startswith("kjudge: usage: "), err)
+                    self.assertIn("%s: %s" % (name, what), err)
+
+    def test_a_configuration_that_a_shell_pipes(self):
+        import subprocess
+        for end in ("--config /dev/stdin", "--config <(cat)"):
+            done = subprocess.run(["bash", "-c", 'printf "[selftest]\nnonsense = 1\n" | "$0" %s score x' % end,
+                                   _kjudge.BINARY], cwd=self.folder, env=self.environment, text=True, timeout=60,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+            self.assertIn("line 2: [selftest] nonsense: no such option", done.stdout)
+        self.run_kjudge("--config", "/dev/null", "token", "list", "--results", "none", status=2)
+
     def test_help_and_version_answer_whatever_is_configured(self):
         def answers(**environment):
             for arguments, words in ((("--help",), "Subcommands:"), (("selftest", "--help"), "--pairs"),

@@ -19,8 +19,8 @@ except ImportError:
 
 
 class Export(_kjudge.Case):
-    def export(self, *arguments):
-        out, self.said = self.run_kjudge("export", "results", "-o", "out.jsonl.zst", "--json", *arguments)
+    def export(self, *arguments, **more):
+        out, self.said = self.run_kjudge("export", "results", "-o", "out.jsonl.zst", "--json", *arguments, **more)
         done = subprocess.run(["zstd", "-dc", self.path("out.jsonl.zst")], stdout=subprocess.PIPE, check=True)
         lines = [json.loads(line) for line in done.stdout.decode().splitlines()]
         with open(os.path.join(_kjudge.SHARE, "kjudge", "schema", "kjudge-export-1.json")) as file:
@@ -84,13 +84,13 @@ class Export(_kjudge.Case):
 
     def test_profiles_failures_and_what_is_broken(self):
         _results_directory.make(self.path("results"))
-        found = self.export()
+        found = self.export(status=3)
         self.assertEqual([s["submission"] for s in found["submission"]], list(range(1, 13)))
         self.assertEqual(len(found["evaluation"]), 11)  # one was judged twice, one waits, one is broken
         self.assertEqual(len(found["profile"]), 4)
         self.assertIn("submissions/12/evaluations/1/result.json", self.said)
         self.assertEqual(found["challenge"] + found["cubin"], [])  # none is kept, so nobody allows it
-        some = self.export("--gpu", "h200", "--from", "2026-11-05", "--to", "2026-11-06")
+        some = self.export("--gpu", "h200", "--from", "2026-11-05", "--to", "2026-11-06", status=3)
         self.assertEqual([e["result"]["started"][:10] for e in some["evaluation"]], ["2026-11-05", "2026-11-06"])
 
     def test_it_appears_whole(self):

@@ -44,6 +44,30 @@ class LeftBehind(_kjudge.Case):
         self.assertEqual(result["verdict"], "accepted", result["message"])
         self.assert_nothing_left()
 
+    def test_folders_of_killed_commands_stay_in_tmpdir_for_ever(self):
+        challenge = self.small_challenge()
+        slow = self.write("slow.py", "import time\ntime.sleep(1000)\n" + _kjudge.RIGHT)
+
+        def start(number):
+            before = set(os.listdir(self.temporary))
+            process = self.start("capture", slow, "--challenge", challenge, "-o", "%d.kjb" % number)
+            self.wait_for(lambda: any("-capture." in name for name in set(os.listdir(self.temporary)) - before),
+                          "capture's folder")
+            return process, set(os.listdir(self.temporary)) - before
+        killed, left = start(1)
+        living, held = start(2)
+        killed.kill()
+        killed.wait()
+        self.assertLessEqual(left | held, set(os.listdir(self.temporary)))
+        last, _ = start(3)
+        now = set(os.listdir(self.temporary))
+        self.assertEqual(left & now, set())
+        self.assertLessEqual(held, now)
+        for process in (living, last):
+            process.terminate()
+            self.assertEqual(process.wait(), 143)
+        self.assert_nothing_left()
+
 
 if __name__ == "__main__":
     _kjudge.main()

@@ -169,7 +169,7 @@ class Rank(_kjudge.Case):
         self.write("results/bars/2/bar.json", "{")
         out, _ = self.run_kjudge("fsck", "results", "--json", status=3)
         self.assertIn("results/bars/2/bar.json", [f["path"] for f in json.loads(out)["findings"]])
-        self.assertEqual(self.rank()["bars"], [])
+        self.assertEqual(self.rank(status=3)["bars"], [])
         self.assertIn("bars/2/bar.json", self.said)
 
     def test_what_is_invalid_does_not_count_until_that_is_taken_back(self):

@@ -49,7 +49,7 @@ void read_any(const std::string& text) {
 }
 
 void read_challenge_file(const std::string& text) {
-  static const TempDir folder("fuzz");
+  static const TempDir folder("kjudge-fuzz");
   static const bool made = [] {
     for (const char* name : {"TASK.md", "reference.py", "baseline.py", "submission.py"}) {
       write(folder.path() / name, "");
@@ -80,7 +80,7 @@ void read_result(const std::string& text) {
 void read_status(const std::string& text) { printable(parse_capture_status(text).message); }
 
 void read_submission(const std::string& text) {
-  static const TempDir folder("fuzz");
+  static const TempDir folder("kjudge-fuzz");
   const fs::path submission = folder.path() / "submissions" / "1";
   static const bool made = fs::create_directories(submission);
   must(made);

@@ -57,7 +57,7 @@ class Contest {
   std::vector<std::uint64_t> hashes(const Bundle& bundle, std::size_t shape);
 
   const Driver& driver_;
-  TempDir folder_{"replay-test"};
+  TempDir folder_{"kjudge-replay-test"};
   std::uint64_t next_address_ = kArenaBase + kRegionGranule;
   int bundles_ = 0;
 };

@@ -284,7 +284,7 @@ class LocalClient : public ContestClient {
   LocalClient(const fs::path& results, Say say)
       : results_(results),
         say_(std::move(say)),
-        reader_(results_, kept_challenges(results_), say_) {}
+        reader_(results_, kept_challenges(results_), left_out()) {}
 
   Json hand_in(const HandInWish& wish) override {
     require_kind(wish.path);
@@ -317,7 +317,7 @@ class LocalClient : public ContestClient {
     const StoredSubmission submission = results_.submission(number);
     if (view_ == nullptr || reader_.look()) {
       Site site = reader_.read();
-      view_ = std::make_unique<ContestView>(std::move(site), say_);
+      view_ = std::make_unique<ContestView>(std::move(site), left_out());
     }
     std::vector<std::string> wanted;
     const std::string& challenge = submission.identity.challenge;
@@ -331,6 +331,10 @@ class LocalClient : public ContestClient {
   }
 
  private:
+  ResultsDirectory::Report left_out() const {
+    return [this](const Error& error) { say_(described(error)); };
+  }
+
   static void require_kept(const HandInWish& wish) {
     if (!wish.keep) throw Error(Fault::usage, "--no-keep goes with one challenge, not with all");
   }

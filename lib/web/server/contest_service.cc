@@ -265,7 +265,7 @@ class ContestService::Sights : public HttpBody {
 };
 
 ContestService::ContestService(ResultsDirectory& results, ContestServiceOptions options,
-                               ReportLine report)
+                               ResultsDirectory::Report report)
     : results_(results),
       options_(std::move(options)),
       report_(report),

@@ -34,7 +34,8 @@ struct ContestServiceOptions {
 // directory writes, and what it counts.
 class ContestService : public HttpService {
  public:
-  ContestService(ResultsDirectory& results, ContestServiceOptions options, ReportLine report);
+  ContestService(ResultsDirectory& results, ContestServiceOptions options,
+                 ResultsDirectory::Report report);
 
   Begun begin(const HttpRequest& request) override;
   std::uint64_t limit_bytes() const override { return limit_bytes_; }
@@ -65,7 +66,7 @@ class ContestService : public HttpService {
 
   ResultsDirectory& results_;
   const ContestServiceOptions options_;
-  const ReportLine report_;
+  const ResultsDirectory::Report report_;
   std::uint64_t submission_limit_ = 0, limit_bytes_ = 0;
   TokenOwners owners_;
   RateLimit uploads_, requests_, sights_;

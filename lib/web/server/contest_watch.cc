@@ -8,6 +8,7 @@
 #include <chrono>
 #include <set>
 
+#include "error.h"
 #include "store/identity.h"
 #include "store/numbered_folders.h"
 
@@ -34,7 +35,7 @@ std::map<int, int> positions_in(const Site& site) {
 
 }  // namespace
 
-ContestView::ContestView(Site&& read, const ReportLine& report)
+ContestView::ContestView(Site&& read, const ResultsDirectory::Report& report)
     : site(std::move(read)), pages(site, report), positions(positions_in(site)) {}
 
 const SubmissionSummary* ContestView::find(int number) const {
@@ -45,7 +46,7 @@ const SubmissionSummary* ContestView::find(int number) const {
 }
 
 ContestWatch::ContestWatch(const ResultsDirectory& results, std::vector<Challenge> challenges,
-                           ReportLine report)
+                           ResultsDirectory::Report report)
     : results_(results), report_(report), reader_(results, std::move(challenges), report) {
   read();
   // What folders and versions without tokens brought stays the organizer's.
@@ -143,8 +144,10 @@ void ContestWatch::run() {
         read();
         last_read = begin;
       }
+    } catch (const Error& error) {
+      report_(error);
     } catch (const std::exception& error) {
-      report_(error.what());
+      report_(Error(Fault::host, error.what()));
     }
     took = Clock::now() - begin;
   }

@@ -17,7 +17,7 @@ namespace kjudge {
 
 // What a server says of a contest, as the results directory was a moment ago. Does not change.
 struct ContestView {
-  ContestView(Site&& read, const ReportLine& report);
+  ContestView(Site&& read, const ResultsDirectory::Report& report);
 
   const SubmissionSummary* find(int number) const;  // null: it was not there then
 
@@ -32,7 +32,7 @@ class ContestWatch {
  public:
   // Reads it the first time, and gives runs that have no owner to the organizer.
   ContestWatch(const ResultsDirectory& results, std::vector<Challenge> challenges,
-               ReportLine report);
+               ResultsDirectory::Report report);
   ~ContestWatch();
   ContestWatch(const ContestWatch&) = delete;
   ContestWatch& operator=(const ContestWatch&) = delete;
@@ -52,7 +52,7 @@ class ContestWatch {
   void run();
 
   const ResultsDirectory& results_;
-  const ReportLine report_;
+  const ResultsDirectory::Report report_;
   SiteReader reader_;
 
   mutable std::mutex mutex_;
