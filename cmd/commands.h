@@ -44,7 +44,7 @@ enum ExitCode {
   exit_judge_error = 5,
   exit_io = 6,
   exit_try_later = 75,
-  exit_interrupted = 130,
+  exit_interrupted = 130,  // by SIGINT; others are 128 and the signal too: 129, 143
 };
 
 }  // namespace kjudge

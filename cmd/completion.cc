@@ -44,6 +44,11 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
   return text;
 }
 
+// Of words and single quotes, for bash.
+std::string in_double_quotes(const std::string& text) { return cat("\"", text, "\""); }
+
+bool takes_many(const CLI::Option& argument) { return argument.get_items_expected_max() > 1; }
+
 // What follows an option, or stands for an argument, as the function _kjudge_value is told it.
 std::string bash_value(const OptionValue& value) {
   switch (value.kind) {
@@ -62,21 +67,28 @@ std::string bash_value(const OptionValue& value) {
 }
 
 std::string bash_case(const CLI::App& command, const std::string& label) {
-  std::vector<std::string> options;
+  std::vector<std::string> options, valued;
   std::string values;
   for (const CLI::Option* option : options_of(command)) {
     const auto names = names_of(*option);
     options.insert(options.end(), names.begin(), names.end());
     const OptionValue value = value_of(*option);
     if (value.kind == Takes::none) continue;
+    valued.insert(valued.end(), names.begin(), names.end());
     values +=
         cat("        ", joined(names, "|"), ") _kjudge_value ", bash_value(value), "; return ;;\n");
   }
-  std::string argument = "nothing";
-  for (const CLI::Option* option : arguments_of(command)) argument = bash_value(value_of(*option));
+  std::vector<std::string> arguments;
+  std::string rest = "nothing";
+  for (const CLI::Option* option : arguments_of(command)) {
+    const std::string value = bash_value(value_of(*option));
+    arguments.push_back(in_double_quotes(value));
+    if (takes_many(*option)) rest = value;
+  }
   return cat("    ", label, ")\n      case $before in\n", values,
              "      esac\n      options=", in_quotes(joined(options, " ")),
-             "\n      argument=", in_quotes(argument), " ;;\n");
+             "\n      valued=", in_quotes(joined(valued, " ")), "\n      arguments=(",
+             joined(arguments, " "), ")\n      rest=", in_double_quotes(rest), " ;;\n");
 }
 
 std::string zsh_action(const OptionValue& value) {
@@ -115,9 +127,13 @@ std::string zsh_specs(const CLI::App& command, std::string_view indent) {
                  " \\\n");
     }
   }
+  int place = 0;
   for (const CLI::Option* argument : arguments_of(command)) {
-    const bool many = argument->get_items_expected_max() > 1;
-    out += cat(indent, in_quotes((many ? "*" : "") + zsh_action(value_of(*argument))), " \\\n");
+    ++place;
+    out += cat(indent,
+               in_quotes((takes_many(*argument) ? "*" : std::to_string(place)) +
+                         zsh_action(value_of(*argument))),
+               " \\\n");
   }
   return out;
 }
@@ -169,7 +185,8 @@ _kjudge_value() {
 
 _kjudge() {
   local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-  local command='' options='' argument='' word
+  local command='' options='' valued='' rest='' word place=0 skip=''
+  local -a arguments=()
   COMPREPLY=()
   # Bash takes "=" for a word of its own.
   if [[ $current == = ]]; then
@@ -186,13 +203,25 @@ _kjudge() {
   case $command in
 )",
              cases, R"(  esac
+  # Which of the arguments it is: words after the command that are neither options nor their values.
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    if [[ $word == = ]]; then
+      skip=1
+    elif [[ -n $skip ]]; then
+      skip=''
+    elif [[ $word == -* ]]; then
+      [[ " $valued " == *" $word "* ]] && skip=1
+    else
+      ((++place))
+    fi
+  done
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
   elif [[ -z $command ]]; then
     _kjudge_value words ')",
              words, R"('
   else
-    eval "_kjudge_value $argument"
+    eval "_kjudge_value ${arguments[place-1]:-$rest}"
   fi
 }
 
@@ -255,6 +284,10 @@ std::string fish_completion(const CLI::App& app) {
       } else if (kind == Takes::folder) {
         out +=
             cat("complete -c kjudge -n ", in_quotes(here), " -a '(__fish_complete_directories)'\n");
+      } else if (kind == Takes::words) {
+        const std::string words = joined(value_of(*argument).words, " ");
+        const std::string first = cat(here, "; and not __fish_seen_subcommand_from ", words);
+        out += cat("complete -c kjudge -n ", in_quotes(first), " -a ", in_quotes(words), "\n");
       }
     }
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <iostream>
 
+#include "file.h"
 #include "judge/interrupt.h"
+#include "judge/profile.h"
 #include "judge/report.h"
 #include "options.h"
 #include "store/check_json.h"
@@ -15,7 +17,10 @@ struct FsckOptions {
 };
 
 int fsck_command(const FsckOptions& options) {
-  const StoreCheck check = check_store(options.results, check_interrupt);
+  const StoreCheck check =
+      check_store(options.results, {check_interrupt, [](const std::filesystem::path& file) {
+                                      profile_from_json(read_file(file), file);
+                                    }});
   bool damaged = false;
   for (const StoreFinding& finding : check.findings) {
     damaged = damaged || finding.kind == StoreFinding::Kind::damage;

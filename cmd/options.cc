@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -11,6 +13,7 @@
 #include "configuration.h"
 #include "error.h"
 #include "failure.h"
+#include "file.h"
 #include "judge/device.h"
 #include "judge/report.h"
 #include "judge/version.h"
@@ -70,7 +73,8 @@ void set_up(CLI::App& app) {
       "kjudge rank RESULTS.\n"
       "Exit codes: 0 done or accepted, 1 judged and not accepted, 2 usage, 3 malformed file, 4 "
       "authentication, 5 judge "
-      "error, 6 I/O, 75 try later, 130 interrupted.");
+      "error, 6 I/O, 75 try later; 129, 130 or 143 interrupted by SIGHUP, "
+      "SIGINT or SIGTERM.");
 }
 
 void refuse_empty_values(CLI::App& app) {
@@ -146,6 +150,12 @@ void set_pairs(ReplayOptions& replay, int pairs) {
     throw Error(Fault::usage,
                 cat("--pairs ", pairs, ": expected 1 to 5, or a multiple of 5 up to 30, or of 30"));
   }
+}
+
+void require_input(const std::string& path) {
+  if (path.empty()) return;  // the option was not given
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.valid()) throw_errno(path);
 }
 
 void say(const std::string& line) { std::cerr << "kjudge: " << message_text(line) << "\n"; }

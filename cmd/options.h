@@ -62,6 +62,9 @@ std::function<const Sandbox*()> sandbox_when_needed(const Sandbox::Wanted& wante
 // --pairs N as rounds of at most 5.
 void set_pairs(ReplayOptions& replay, int pairs);
 
+// Before anything else is done: Fault::host where an input that an option names cannot be opened.
+void require_input(const std::string& path);
+
 // Talk: a line on stderr.
 void say(const std::string& line);
 

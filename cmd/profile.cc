@@ -51,6 +51,7 @@ const Shape& find_shape(const Challenge& challenge, const std::string& name,
 }
 
 int profile_command(const ProfileCommandOptions& options) {
+  require_input(options.bundle);
   fs::path submission = options.submission;
   if (submission.empty() && options.bundle.empty() && fs::exists("submission.py")) {
     submission = "submission.py";
@@ -117,7 +118,7 @@ void add_profile(CLI::App& app, int& status) {
                    "challenge's own")
       ->type_name("FILE|FOLDER");
   command->add_option("--bundle", options->bundle, "A bundle of it, instead of a capture")
-      ->check(CLI::ExistingFile);
+      ->type_name("FILE");
   add_device_options(*command, *options);
   command
       ->add_option("--shape", options->shape,

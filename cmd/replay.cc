@@ -23,6 +23,9 @@ struct ReplayCommandOptions : DeviceOptions {
 };
 
 int replay_command(const ReplayCommandOptions& options) {
+  for (const std::string& path : {options.submission, options.baseline, options.reference}) {
+    require_input(path);
+  }
   if (options.submission.empty() && options.again.empty()) {
     throw Error(Fault::usage, "give --submission, or --again with an evaluation's folder");
   }
@@ -59,15 +62,15 @@ void add_replay(CLI::App& app, int& status) {
   const auto options = add_command<ReplayCommandOptions>(
       app, "replay", "Check and time a recorded submission; runs no Python of a contestant",
       command);
-  command->add_option("--submission", options->submission, "Its bundle")->check(CLI::ExistingFile);
+  command->add_option("--submission", options->submission, "Its bundle")->type_name("FILE");
   command
       ->add_option("--again", options->again,
                    "An evaluation's folder in a results directory: on its hidden inputs")
       ->check(CLI::ExistingDirectory);
   command->add_option("--baseline", options->baseline, "A bundle; else the challenge's baseline")
-      ->check(CLI::ExistingFile);
+      ->type_name("FILE");
   command->add_option("--reference", options->reference, "A bundle; else the challenge's reference")
-      ->check(CLI::ExistingFile);
+      ->type_name("FILE");
   add_device_options(*command, *options);
   add_only_options(*command, options->only);
   command->add_option("--pairs", options->pairs, "Pairs of each shape")->check(integer_in(1, 3000));

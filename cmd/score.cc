@@ -9,7 +9,7 @@
 #include "file.h"
 #include "json.h"
 #include "judge/report.h"
-#include "options.h"
+#include "left_out.h"
 #include "score/explain.h"
 #include "score/result_json.h"
 #include "score/scores_json.h"
@@ -81,15 +81,15 @@ std::vector<fs::path> result_files(const std::vector<std::string>& paths) {
 
 int score_command(const ScoreOptions& options) {
   std::vector<ScoredFile> scores;
-  bool all_accepted = true, all_read = true;
+  LeftOut left_out;  // one bad file keeps nobody from the other scores
+  const auto report = left_out.report();
+  bool all_accepted = true;
   for (const fs::path& file : result_files(options.paths)) {
     Evaluation evaluation;
     try {
       evaluation = result_from_json(read_file(file), file);
     } catch (const Error& error) {
-      if (error.fault() != Fault::malformed) throw;
-      all_read = false;  // one bad file keeps nobody from the other scores
-      say(error.what());
+      report(error);
       continue;
     }
     all_accepted = all_accepted && evaluation.verdict == Verdict::accepted;
@@ -105,7 +105,7 @@ int score_command(const ScoreOptions& options) {
   if (options.json) {
     std::cout << print_json(scores_json(scores));
   }
-  if (!all_read) return exit_malformed;
+  if (left_out.status() != exit_done) return left_out.status();
   return all_accepted ? exit_done : exit_not_accepted;
 }
 
@@ -117,7 +117,7 @@ void add_score(CLI::App& app, int& status) {
       app, "score", "Compute scores again from the times in results; needs no device", command);
   command->add_option("results", options->paths, "Result files, or folders with results in them")
       ->required()
-      ->check(CLI::ExistingPath);
+      ->type_name("PATH");
   command
       ->add_flag("--explain", options->explain,
                  "Show how each score follows from the times, in numbers")

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+
 #include "error.h"
 #include "file.h"
 #include "json_faults.h"
@@ -38,6 +40,20 @@ void store(const TempDir& folder, const std::string& text) {
 }
 
 }  // namespace
+
+TEST_CASE("there is no golden file of a measured device") {
+  const TempDir folder;
+  const std::filesystem::path golden =
+      std::filesystem::path(KJUDGE_TEST_FOLDER) / "golden" / "measured-v1" / "measured.json";
+  if (std::getenv("KJUDGE_WRITE_GOLDEN") != nullptr) {
+    write_file_atomically(golden, print_json(Json{measured_device_table().write(measured())}));
+  }
+  store(folder, read_file(golden));
+  const auto read = read_measured_device(folder.path(), kGpu);
+  REQUIRE(read.has_value());
+  CHECK(print_json(Json{measured_device_table().write(*read)}) ==
+        print_json(Json{measured_device_table().write(measured())}));
+}
 
 TEST_CASE("a measured device is read back as it was written, and no other device's") {
   const TempDir folder;

@@ -81,7 +81,7 @@ struct Store {
   }
 
   std::vector<StoreFinding> check() const {
-    return check_store(results.path(), [] {}).findings;
+    return check_store(results.path(), {[] {}, [](const fs::path&) {}}).findings;
   }
 };
 

@@ -4,8 +4,10 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <chrono>
+#include <map>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "bundle/bundle.h"
 #include "error.h"
@@ -20,6 +22,7 @@
 #include "store/records.h"
 #include "store/rejudgement.h"
 #include "store/results.h"
+#include "store/running.h"
 #include "store/score_index.h"
 #include "store/submission_files.h"
 #include "unfinished.h"
@@ -32,9 +35,10 @@ using FindingKind = StoreFinding::Kind;
 
 class Checker {
  public:
-  explicit Checker(const fs::path& results) : results_(results) {}
+  Checker(const fs::path& results, const StoreCheckOptions& options)
+      : results_(results), options_(options) {}
 
-  StoreCheck run(const std::function<void()>& tick) {
+  StoreCheck run() {
     const fs::path submissions = results_.path() / "submissions";
     names(results_.path(),
           {"submissions", "blobs", "runs", "tokens", "challenges", "bars", "invalidations",
@@ -42,14 +46,14 @@ class Checker {
            "index.json"},  // which an older kjudge left
           false);
     names(submissions, {}, true);
-    for (const int number : numbered(submissions)) {
-      tick();
+    for (const int number : numbers_in(submissions)) {
+      options_.tick();
       ++check_.submissions;
       submission(submissions / std::to_string(number), number);
     }
     tokens();
     runs();
-    blobs(tick);
+    blobs();
     challenges();
     records(kBarRecord, bar_table());
     records(kInvalidationRecord, invalidation_table());
@@ -67,9 +71,18 @@ class Checker {
     check_.findings.push_back({FindingKind::left_over, path, what, advice});
   }
 
+  // As numbered(); what cannot be looked into is told by names().
+  static std::vector<int> numbers_in(const fs::path& folder) {
+    try {
+      return numbered(folder);
+    } catch (const Error&) {
+      return {};
+    }
+  }
+
   // What lies in a folder beside what belongs there.
   void names(const fs::path& folder, const std::vector<std::string>& known, bool numbers) {
-    const auto found = numbers ? numbered(folder) : std::vector<int>();
+    const auto found = numbers ? numbers_in(folder) : std::vector<int>();
     std::error_code error;
     for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
       const std::string name = at->path().filename().string();
@@ -83,6 +96,23 @@ class Checker {
         damage(at->path(), "kjudge makes no such name; it is not looked at",
                "move it elsewhere, if you know it");
       }
+    }
+    if (error && error != std::errc::no_such_file_or_directory) {
+      damage(folder, cat(error.message(), "; nothing in it is looked at"),
+             "put a folder that can be read in its place, from a backup");
+    }
+  }
+
+  // A file that may be absent, and says what it should: `read` throws what is wrong with it.
+  template <class Read>
+  void file(const fs::path& path, const std::string& follows, const std::string& advice,
+            const Read& read) {
+    if (!fs::exists(path)) return;
+    try {
+      read(path);
+    } catch (const Error& error) {
+      if (!fs::exists(path)) return;  // a judge at work removed it just now
+      damage(path, cat(reason(error, path), follows), advice);
     }
   }
 
@@ -101,7 +131,7 @@ class Checker {
     claims(folder);
     names(folder / "evaluations", {}, true);
     int expected = 1;
-    for (const int one : numbered(folder / "evaluations")) {
+    for (const int one : numbers_in(folder / "evaluations")) {
       ++check_.evaluations;
       if (one != expected) {
         damage(folder / "evaluations" / std::to_string(expected),
@@ -135,10 +165,13 @@ class Checker {
   void claims(const fs::path& folder) {
     const fs::path path = folder / "claims";
     names(path, {}, true);
-    const auto attempts = numbered(path);
+    const auto attempts = numbers_in(path);
     for (const int attempt : attempts) {
       const fs::path claim = path / std::to_string(attempt);
       names(claim, {"lease.json", "running.json", "work", "dropped"}, false);
+      file(claim / "running.json", "; nobody can show how far it is",
+           "nothing; it goes with its judge",
+           [](const fs::path& file) { read_record(running_table(), file); });
       const bool open = fs::is_directory(claim / "work");
       try {
         const Lease lease = read_lease(claim);
@@ -190,12 +223,43 @@ class Checker {
         evaluation->submission_sha256 != stored->identity.sha256) {
       damage(file, "is of other files than were handed in, by their hash", advice);
     }
-    if (!fs::exists(folder / "log.txt")) {
-      damage(folder / "log.txt", "is missing; result.json has it too",
-             cat("touch ", (folder / "log.txt").string()));
+    const fs::path log = folder / "log.txt";
+    if (!fs::exists(log)) {
+      damage(log, "is missing; result.json has it too", cat("touch ", log.string()));
     }
+    this->file(log, "", "nothing depends on it; copy it from a backup", [&](const fs::path& path) {
+      // In JSON what is no UTF-8 is replaced.
+      if (print_flat_json(Json{read_file(path)}) != print_flat_json(Json{evaluation->log})) {
+        throw Error(Fault::malformed, "is not the log that result.json has");
+      }
+    });
+    challenges_[{evaluation->challenge, evaluation->challenge_version}].insert(
+        evaluation->challenge_sha256);
+    beside(folder, *evaluation);
     const bool kept = !stored || stored->identity.keep;
     if (kept || fs::exists(folder / "bundle.kjb")) bundle(folder / "bundle.kjb", *evaluation);
+  }
+
+  // Files that an evaluation may have, and older ones have not.
+  void beside(const fs::path& folder, const Evaluation& evaluation) {
+    file(folder / "secret.json", "; its hidden inputs cannot be made again",
+         "copy it from a backup; the verdict does not depend on it", [&](const fs::path&) {
+           if (read_replay_secret(folder).evaluation != evaluation.id) {
+             throw Error(Fault::malformed, "is of another evaluation, by its UUID");
+           }
+         });
+    file(folder / "kernels.sha256", "; nobody can tell who launches the same",
+         cat("remove it: then it is computed from ", (folder / "bundle.kjb").string()),
+         [](const fs::path& path) {
+           const std::string text = read_file(path, 65);
+           if (text.size() != 65 || text.find_first_not_of("0123456789abcdef") != 64) {
+             throw Error(Fault::malformed, "is no SHA-256");
+           }
+         });
+    for (const fs::path& profile : profile_files(folder)) {
+      file(profile, "; it is not shown", "copy it from a backup, or remove it",
+           options_.read_profile);
+    }
   }
 
   void bundle(const fs::path& path, const Evaluation& evaluation) {
@@ -244,12 +308,18 @@ class Checker {
   }
 
   void tokens() {
-    names(results_.path() / "tokens", file_names(results_.path() / "tokens"), false);
-    read_tokens(results_.path(), [&](const Error& problem) {
-      damage(results_.path() / "tokens",
-             cat(problem.what(), "; the token in it is good for nothing"),
-             "copy it from a backup, or remove it and give whoever had it another token");
-    });
+    const fs::path folder = results_.path() / "tokens";
+    names(folder, file_names(folder), false);
+    for (const std::string& name : file_names(folder)) {
+      file(folder / name, "; the token in it is good for nothing",
+           "copy it from a backup, or remove it and give whoever had it another token",
+           [&](const fs::path& path) {
+             const Token token = read_token(path);
+             if (token_file(results_.path(), token.name) == path) return;
+             throw Error(Fault::malformed,
+                         cat("says it is of ", token.name, ", which would have another name"));
+           });
+    }
   }
 
   void runs() {
@@ -282,13 +352,14 @@ class Checker {
     return found;
   }
 
-  void blobs(const std::function<void()>& tick) {
+  void blobs() {
+    names(results_.path() / "blobs", {"sha256"}, false);
     std::error_code error;
     fs::recursive_directory_iterator at(results_.path() / "blobs" / "sha256", error), end;
     for (; !error && at != end; at.increment(error)) {
       const fs::path& path = at->path();
       if (!at->is_regular_file()) continue;
-      tick();
+      options_.tick();
       const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
       if (!fd.valid()) throw_errno(path.string());
       const std::string sha256 = path.parent_path().filename().string() + path.filename().string();
@@ -307,10 +378,14 @@ class Checker {
     std::error_code error;
     for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
       names(at->path(), {}, true);
-      for (const int version : numbered(at->path())) {
+      for (const int version : numbers_in(at->path())) {
         const fs::path kept = at->path() / std::to_string(version);
         try {
-          read_challenge(kept);
+          const Challenge challenge = read_challenge(kept);
+          const auto judged = challenges_.find({challenge.name, challenge.version});
+          if (judged != challenges_.end() && !judged->second.contains(challenge.sha256)) {
+            throw Error(Fault::package, "is not what results of it were judged by, by its hash");
+          }
         } catch (const Error& bad) {
           damage(kept, cat(reason(bad, kept), "; results of it have no dtypes and no target"),
                  "copy it from a backup, or remove it: the next judge keeps it again");
@@ -327,7 +402,7 @@ class Checker {
     names(folder, {}, true);
     std::vector<std::string> known = more;
     known.push_back(kind + ".json");
-    for (const int number : numbered(folder)) {
+    for (const int number : numbers_in(folder)) {
       names(folder / std::to_string(number), known, false);
       const fs::path file = record_file(results_.path(), kind, number);
       try {
@@ -358,13 +433,24 @@ class Checker {
     each_record(kRejudgementRecord, {"evaluations", "applied.json", "dropped.json"},
                 [&](const fs::path& file) {
                   read_record(rejudgement_table(), file);
+                  for (const char* end : {"applied.json", "dropped.json"}) {
+                    const fs::path path = file.parent_path() / end;
+                    if (fs::exists(path)) read_record(rejudgement_end_table(), path);
+                  }
                   const fs::path judged = file.parent_path() / "evaluations";
                   names(judged, {}, true);
-                  for (const int number : numbered(judged)) {
-                    const fs::path result = judged / std::to_string(number) / "result.json";
-                    result_from_json(read_file(result), result);
-                  }
+                  for (const int number : numbers_in(judged)) rejudged(judged, number);
                 });
+  }
+
+  // As in the submission's own folder.
+  void rejudged(const fs::path& judged, int number) {
+    std::optional<StoredSubmission> stored;
+    try {
+      stored = results_.submission(number);
+    } catch (const Error&) {  // told above
+    }
+    evaluation(judged / std::to_string(number), stored);
   }
 
   void scores() {
@@ -387,13 +473,16 @@ class Checker {
   }
 
   const ResultsDirectory results_;
+  const StoreCheckOptions& options_;
+  // Hashes of each version of a challenge that evaluations name.
+  std::map<std::pair<std::string, int>, std::set<std::string>> challenges_;
   StoreCheck check_;
 };
 
 }  // namespace
 
-StoreCheck check_store(const fs::path& results, const std::function<void()>& tick) {
-  return Checker(results).run(tick);
+StoreCheck check_store(const fs::path& results, const StoreCheckOptions& options) {
+  return Checker(results, options).run();
 }
 
 }  // namespace kjudge

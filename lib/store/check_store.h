@@ -27,7 +27,12 @@ struct StoreCheck {
 
 // Reads every file and computes every hash anew, then writes the index anew. Changes nothing else,
 // so it may run while judges work. Fault::usage when there is no such directory; Fault::malformed
-// when it is of a version that this kjudge does not know. `tick` is called for each submission.
-StoreCheck check_store(const std::filesystem::path& results, const std::function<void()>& tick);
+// when it is of a version that this kjudge does not know.
+struct StoreCheckOptions {
+  std::function<void()> tick;  // for each submission
+  // Throws Error for what is no profile, of which the store knows the name only.
+  std::function<void(const std::filesystem::path&)> read_profile;
+};
+StoreCheck check_store(const std::filesystem::path& results, const StoreCheckOptions& options);
 
 }  // namespace kjudge

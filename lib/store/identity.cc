@@ -122,6 +122,12 @@ void revoke_token(const fs::path& results, const std::string& name) {
   write_file_atomically(file_of(folder, name), print_json(Json{token_table().write(*token)}));
 }
 
+fs::path token_file(const fs::path& results, const std::string& name) {
+  return file_of(results / "tokens", name);
+}
+
+Token read_token(const fs::path& file) { return read_as(token_table(), file); }
+
 std::vector<Token> read_tokens(const fs::path& results,
                                const std::function<void(const Error&)>& report) {
   std::vector<Token> tokens;

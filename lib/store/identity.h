@@ -34,6 +34,9 @@ JsonFormat token_json_format();
 std::string issue_token(const std::filesystem::path& results, const std::string& name);
 // Fault::usage when the name has none that is good.
 void revoke_token(const std::filesystem::path& results, const std::string& name);
+// The file of a name, and what is in it. Fault::malformed, Fault::host.
+std::filesystem::path token_file(const std::filesystem::path& results, const std::string& name);
+Token read_token(const std::filesystem::path& file);
 // In the order of their names. What cannot be read is left out, and reported.
 std::vector<Token> read_tokens(const std::filesystem::path& results,
                                const std::function<void(const Error&)>& report);

@@ -10,14 +10,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const FieldTable<RejudgementEnd>& end_table() {
-  static const FieldTable<RejudgementEnd> table({
-      format_field<RejudgementEnd>("kjudge-rejudgement-end/1"),
-      required("at", &RejudgementEnd::at, line_kind(1, 40), "UTC, RFC 3339"),
-  });
-  return table;
-}
-
 const FieldTable<Rejudged>& rejudged_table() {
   using R = Rejudged;
   static const FieldTable<R> table({
@@ -42,7 +34,15 @@ std::string_view name(RejudgementState state) {
                                               : "dropped";
 }
 
-JsonFormat rejudgement_end_json_format() { return json_format(end_table()); }
+const FieldTable<RejudgementEnd>& rejudgement_end_table() {
+  static const FieldTable<RejudgementEnd> table({
+      format_field<RejudgementEnd>("kjudge-rejudgement-end/1"),
+      required("at", &RejudgementEnd::at, line_kind(1, 40), "UTC, RFC 3339"),
+  });
+  return table;
+}
+
+JsonFormat rejudgement_end_json_format() { return json_format(rejudgement_end_table()); }
 
 const FieldTable<Rejudgement>& rejudgement_table() {
   using R = Rejudgement;
@@ -83,7 +83,8 @@ void RejudgementSet::end(RejudgementState state) const {
     throw Error(Fault::usage, cat("rejudgement ", number_, " was ", name(now), " before"));
   }
   sweep_unfinished(folder_);
-  write_file_atomically(end_file(folder_, state), print_json(Json{end_table().write({utc_now()})}),
+  write_file_atomically(end_file(folder_, state),
+                        print_json(Json{rejudgement_end_table().write({utc_now()})}),
                         IfExists::fail);
 }
 

@@ -39,6 +39,8 @@ std::string_view name(RejudgementState state);
 struct RejudgementEnd {
   std::string at;  // UTC, RFC 3339
 };
+// applied.json and dropped.json.
+const FieldTable<RejudgementEnd>& rejudgement_end_table();
 JsonFormat rejudgement_end_json_format();
 
 // A set, by its number.

@@ -2,6 +2,7 @@
 """Completions know every command, option, word and file; asked in the shells themselves."""
 
 import os
+import re
 import shutil
 import subprocess
 import unittest
@@ -71,6 +72,37 @@ class Completion(_kjudge.Case):
         self.assertEqual(self.ask_bash("capture", "-o", "one"), {"one.json"})
         self.assertEqual(self.ask_bash("selftest", "--shape", ""), set())
         self.assertEqual(self.ask_bash("doctor", ""), set())
+
+    # What is done is the first argument of some commands.
+    ACTIONS = {"token": {"add", "list", "revoke"}, "bar": {"add", "list", "remove"}}
+
+    def test_words_of_an_argument_are_completed_in_bash(self):
+        for command, actions in self.ACTIONS.items():
+            self.assertEqual(self.ask_bash(command, ""), actions)
+            self.assertEqual(self.ask_bash(command, "l"), {"list"})
+        self.assertEqual(self.ask_bash("token", "--results", "folder", ""), self.ACTIONS["token"])
+        self.assertEqual(self.ask_bash("token", "--results", "=", "folder", "--json", ""), self.ACTIONS["token"])
+        self.assertEqual(self.ask_bash("token", "add", ""), set())
+        self.assertEqual(self.ask_bash("bar", "list", "f"), {"folder"})
+        self.assertEqual(self.ask_bash("score", "one.json", "o"), {"one.json"})
+        with_words = {command for command in self.commands()
+                      if any(argument.is_words for argument in self.options_of(command)[1])}
+        self.assertEqual(with_words, set(self.ACTIONS))
+
+    @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
+    def test_words_of_an_argument_are_completed_in_fish(self):
+        for command, actions in self.ACTIONS.items():
+            self.assertEqual(self.ask_fish(command + " ") & actions, actions)
+        self.assertEqual(self.ask_fish("token "), self.ACTIONS["token"])
+        self.assertEqual(self.ask_fish("token add "), set())
+
+    def test_words_of_an_argument_are_completed_in_zsh(self):
+        with open(ZSH) as file:
+            text = file.read()
+        for command, actions in self.ACTIONS.items():
+            of = re.search(r"^    %s\)\n(.*?);;$" % command, text, re.MULTILINE | re.DOTALL).group(1)
+            # An argument of _arguments by its place; ":value:" alone would be a message without a name.
+            self.assertRegex(of, r"'1:[^:']+:\((add|list|remove|revoke| )+\)'")
 
     @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
     def test_fish(self):

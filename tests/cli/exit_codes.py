@@ -61,9 +61,53 @@ class ExitCodes(_kjudge.Case):
         out, _ = self.run_kjudge("score", "a.json", "b.json", "c.json", "--json", status=3)
         self.assertEqual(len(json.loads(out)["scores"]), 2)
 
-    def test_missing_files(self):
-        self.run_kjudge("dump", "no-such-file", status=6)
-        self.run_kjudge("show", "no-such-file.json", status=6)
+    def test_score_of_a_file_that_is_not_there_ends_with_2(self):
+        """A file of ours that is named and is not there is input that fails, 6; a challenge, a submission,
+        a folder to look into that is not there is a mistake in the call, 2."""
+        challenge = os.path.join(_kjudge.ROOT, "packages", "softmax")
+        self.write("right.py", _kjudge.RIGHT)
+        os.makedirs(self.path("results/submissions"))
+        files = (["score", "nothere"], ["score", "nothere.json", "--json"], ["show", "nothere.json"],
+                 ["dump", "nothere.kjb"],
+                 ["replay", "--submission", "nothere.kjb", "--baseline", "nothere.kjb", "--challenge", challenge],
+                 ["replay", "--submission", "nothere.kjb", "--challenge", challenge],
+                 ["profile", "right.py", "--bundle", "nothere.kjb", "--challenge", challenge])
+        calls = [["rank", "nothere"], ["pages", "nothere", "-o", "site"], ["export", "nothere", "-o", "x"],
+                 ["fsck", "nothere"], ["bar", "list", "nothere"], ["invalidate", "nothere", "--list"],
+                 ["rejudge", "nothere", "--list"], ["playoff", "nothere"], ["show", "1", "--results", "nothere"],
+                 ["token", "list", "--results", "nothere"], ["token", "revoke", "ada", "--results", "nothere"],
+                 ["status", "1", "--results", "nothere"], ["selftest", "nothere.py", "--challenge", challenge],
+                 ["selftest", "right.py", "--challenge", "nothere"],
+                 ["capture", "nothere.py", "--challenge", challenge, "-o", "x.kjb"], ["pack", "nothere"],
+                 ["pack", challenge, "--binary", "nothere", "-o", "x.tar.zst"],
+                 ["judge", "results", "--from", "nothere", "--unsafe"],
+                 ["pages", "results", "-o", "site", "--challenge", "nothere"],
+                 ["serve", "results", "--challenge", "nothere", "--unsafe"]]
+        for status, several in ((6, files), (2, calls)):
+            for arguments in several:
+                with self.subTest(arguments):
+                    out, err = self.run_kjudge(*arguments, status=None, timeout=60)
+                    self.assertEqual((self.status, err.startswith("kjudge: ")), (status, True), err)
+                    self.assertIn("nothere", err)
+        self.assertIn("kjudge: host: nothere: No such file", self.run_kjudge("score", "nothere", status=6)[1])
+
+    def test_errors_of_score_and_rank_lack_the_word_malformed(self):
+        """Each error begins with whose fault it is, as kjudge(1) has it."""
+        self.write("result.json", "{")
+        self.write("results/submissions/1/submission.json", "{")
+        self.write("results/submissions/1/evaluations/1/result.json", "{")
+        for command in (["score", "result.json"], ["show", "result.json"], ["dump", "result.json"],
+                        ["rank", "results"], ["pages", "results", "-o", "site"], ["export", "results", "-o", "x"],
+                        ["show", "1", "--results", "results"], ["invalidate", "results", "--run", "a", "--preview"]):
+            with self.subTest(command):
+                _, err = self.run_kjudge(*command, status=None)
+                self.assertNotEqual(self.status, 0)
+                for line in err.splitlines():
+                    if "result.json" in line or "submission.json" in line:
+                        self.assertTrue(line.startswith("kjudge: malformed: "), line)
+                        break
+                else:
+                    self.fail(err)
 
     def test_configuration_file(self):
         self.write("config/kjudge/config.toml", '[selftest]\ndriver = "cuda"\nshape = "x"\n')

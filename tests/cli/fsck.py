@@ -34,6 +34,25 @@ class Fsck(_kjudge.Case):
         self.write(folder + "/lease.json", json.dumps(lease) if text is None else text)
         os.mkdir(self.path(folder, "work"))
 
+    def secret(self, evaluation, of):
+        """As judge writes it, of an evaluation with this UUID."""
+        self.write("results/" + evaluation + "/secret.json", json.dumps(
+            {"format": "kjudge-secret/1", "evaluation": of, "secret": "0" * 64, "order_seed": "0" * 16}))
+
+    def keep(self, more):
+        """The challenge, with something more in it than was judged."""
+        folder = self.path("results/challenges/softmax/1")
+        shutil.copytree(os.path.join(os.path.dirname(GOLDEN), "challenge"), folder)
+        with open(os.path.join(folder, "TASK.md"), "a") as file:
+            file.write(more)
+
+    def test_a_secret_that_is_right_is_no_damage(self):
+        self.fresh()
+        evaluation = "submissions/1/evaluations/1"
+        with open(self.path("results", evaluation, "result.json")) as file:
+            self.secret(evaluation, json.load(file)["id"])
+        self.assertEqual(self.findings(0), [])
+
     def findings(self, status):
         out, _ = self.run_kjudge("fsck", "results", "--json", status=status)
         return [(f["kind"], os.path.relpath(f["path"], "results"), f["what"], f["advice"])
@@ -97,6 +116,31 @@ class Fsck(_kjudge.Case):
              "bars/1/notes.txt", "kjudge makes no such name", "move it"),
             ("a challenge", lambda: self.write("results/challenges/softmax/1/challenge.json", "{"),
              "challenges/softmax/1", "no dtypes and no target", "remove it"),
+            ("a secret", lambda: self.write("results/" + evaluation + "/secret.json", "{"),
+             evaluation + "/secret.json", "cannot be made again", "backup"),
+            ("another's secret", lambda: self.secret(evaluation, "another"),
+             evaluation + "/secret.json", "of another evaluation", "backup"),
+            ("a hash of kernels", lambda: self.write("results/" + evaluation + "/kernels.sha256", "no hash\n"),
+             evaluation + "/kernels.sha256", "is no SHA-256", "remove it"),
+            ("a profile", lambda: self.write("results/" + evaluation + "/profile-a.json", "{}"),
+             evaluation + "/profile-a.json", "it is not shown", "backup"),
+            ("a log", lambda: self.write("results/" + evaluation + "/log.txt", "another\n"),
+             evaluation + "/log.txt", "not the log that result.json has", "backup"),
+            ("how far it is", lambda: (self.claim(1, pid=os.getpid()),
+                                       self.write("results/submissions/2/claims/1/running.json", "{")),
+             "submissions/2/claims/1/running.json", "nobody can show how far it is", "nothing"),
+            ("a token", lambda: self.write("results/tokens/%s.json" % ("0" * 64), "{"),
+             "tokens/%s.json" % ("0" * 64), "good for nothing", "another token"),
+            ("a token of another name", lambda: (
+                self.run_kjudge("token", "add", "ada", "--results", "results"),
+                os.rename(self.path("results/tokens", os.listdir(self.path("results/tokens"))[0]),
+                          self.path("results/tokens/%s.json" % ("0" * 64)))),
+             "tokens/%s.json" % ("0" * 64), "says it is of ada", "another token"),
+            ("a folder that is a file", lambda: self.write("results/bars", ""), "bars", "nothing in it", "backup"),
+            ("a stranger among blobs", lambda: self.write("results/blobs/notes.txt", ""),
+             "blobs/notes.txt", "kjudge makes no such name", "move it"),
+            ("another challenge", lambda: self.keep("2"),
+             "challenges/softmax/1", "not what results of it were judged by", "remove it"),
             ("scores that are none", lambda: (self.run_kjudge("rank", "results"),
                                               self.change("scores.index", b"softmax", b"sofTmax")),
              "scores.index", "not what was written", "written anew"),

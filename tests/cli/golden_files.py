@@ -73,7 +73,7 @@ class GoldenFiles(_kjudge.Case):
 
 
 class ResultsDirectory2(_kjudge.Case):
-    """With a file of every format that it may have, but running.json, which goes with its judge."""
+    """With a file of every format that it may have, also running.json, which else goes with its judge."""
     GOLDEN = os.path.join(_kjudge.ROOT, "tests", "golden", "results-directory-v2")
     PRINTED = {"rank": ("rank", "results"), "history": ("rank", "results", "--history", "ben"),
                "bars": ("bar", "list", "results"), "invalidations": ("invalidate", "results", "--list"),
@@ -99,7 +99,7 @@ class ResultsDirectory2(_kjudge.Case):
         formats = {json.loads(text)["format"] for path, text in before.items() if path.endswith(".json")}
         self.assertEqual(formats, {"kjudge-%s" % name for name in (
             "bar/1", "challenge/1", "index/1", "invalidation/1", "lease/1", "playoff/1", "pruned/1", "rejudgement/1",
-            "rejudgement-end/1", "result/1", "run/1", "secret/1", "store/2", "submission/1", "token/1")})
+            "rejudgement-end/1", "result/1", "run/1", "running/1", "secret/1", "store/2", "submission/1", "token/1")})
 
 
 if __name__ == "__main__":
