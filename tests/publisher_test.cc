@@ -154,6 +154,13 @@ TEST_CASE("of many with the same kernels a page names some") {
   site.submissions.push_back(site.submissions.back());
   site.submissions.back().stored.identity.number = 1000;
   CHECK(same_kernels_as(site, 1000).empty());
+  // Evaluations of one's own are not named: one that was judged three times names fewer.
+  site.submissions.pop_back();
+  for (int again = 2; again <= 3; ++again) {
+    site.submissions.front().evaluations.push_back(site.submissions.front().evaluations.front());
+    site.submissions.front().evaluations.back().number = again;
+  }
+  CHECK(same_kernels_as(site, 2) == std::set<EvaluationKey>{{1, 1}, {1, 2}, {1, 3}});
 }
 
 TEST_CASE("what another judge has or judged meanwhile is left to it") {

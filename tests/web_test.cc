@@ -370,6 +370,17 @@ TEST_CASE("nothing that a contestant or a file says is markup on any page") {
   }
 }
 
+TEST_CASE("a comparison says which side is of part of the challenge") {
+  const Evaluation whole =
+      evaluations::accepted({evaluations::shape("s", [](int, int) { return 2; })});
+  Evaluation part = whole;
+  part.variant = parse_request("softmax:float32");
+  const ComparedEvaluation left{{1, 1}, "ada", whole, score(whole), {}};
+  const ComparedEvaluation right{{2, 1}, "ben", part, score(part), {}};
+  CHECK(count(comparison_page(left, left), "partial") == 0);
+  CHECK(count(comparison_page(left, right), "partial: softmax:float32") == 1);
+}
+
 TEST_CASE("the page of an evaluation says what went wrong, and the policy holds") {
   Evaluation refused = evaluations::accepted({});
   refused.verdict = Verdict::refused;

@@ -25,7 +25,7 @@ struct EvaluationPage {
   const EvaluationSummary& summary;
   const Evaluation& evaluation;             // with times and log
   const Score& score;                       // its
-  std::vector<EvaluationKey> same_kernels;  // others with the same kernels, ascending; not all of
+  std::vector<EvaluationKey> same_kernels;  // of other submissions, ascending; not all of
                                             // more than kMostSameKernels are named
   std::optional<EvaluationKey> previous;    // of the same run, to compare with
   std::optional<EvaluationKey> best;        // of the leaderboard

@@ -230,6 +230,12 @@ std::string comparison_page(const ComparedEvaluation& left, const ComparedEvalua
   Html sides("div", {{"class", "sides"}});
   for (const ComparedEvaluation* side : {&left, &right}) {
     const Score& scored = side->score;
+    Html verdict("span", {});
+    verdict.add(verdict_badge(side->evaluation.verdict));
+    if (!side->evaluation.variant.all_shapes()) {
+      verdict.add(" ");
+      verdict.add(partial_badge(side->evaluation.variant));
+    }
     sides.add(element(
         "div", {},
         element(
@@ -237,7 +243,7 @@ std::string comparison_page(const ComparedEvaluation& left, const ComparedEvalua
             link(frame.address, evaluation_address(side->key.submission, side->key.evaluation),
                  cat("Submission ", evaluation_name(side->key.submission, side->key.evaluation)))),
         facts({{"Run", link(frame.address, run_address(side->run), person(side->run))},
-               {"Verdict", verdict_badge(side->evaluation.verdict)},
+               {"Verdict", std::move(verdict)},
                {"Speedup", scored.counts ? cat(times_text(scored.speedup), " (",
                                                interval_text_of(scored.interval), ")")
                                          : "not ranked"},

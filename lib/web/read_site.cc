@@ -114,10 +114,14 @@ std::set<EvaluationKey> same_kernels_as(const Site& site, int submission) {
     }
   }
   for (const auto& [kernels, keys] : with) {
-    if (keys.size() > kMostSameKernels + 2) continue;  // all say "and others" as it is
-    found.insert(keys.begin(), keys.end());
+    std::map<int, std::size_t> of_submission;
+    for (const EvaluationKey& key : keys) ++of_submission[key.submission];
+    for (const EvaluationKey& key : keys) {
+      // One that named so many without this one says "and others" as it is.
+      const std::size_t named = keys.size() - of_submission.at(key.submission);
+      if (key.submission != submission && named <= kMostSameKernels + 1) found.insert(key);
+    }
   }
-  std::erase_if(found, [&](const EvaluationKey& key) { return key.submission == submission; });
   return found;
 }
 

@@ -194,7 +194,9 @@ std::string SitePages::render(const EvaluationSource& source) const {
   const auto same = same_kernels_.find(found.evaluation->kernels);
   if (same != same_kernels_.end()) {
     page.same_kernels = same->second;
-    std::erase(page.same_kernels, source.key);
+    std::erase_if(page.same_kernels, [&](const EvaluationKey& key) {
+      return key.submission == source.key.submission;  // judged again from its recording
+    });
   }
   if (const Leaderboard* board = board_of(*found.evaluation)) page.board = board->address;
   const auto previous = previous_.find(source.key);
