@@ -7,6 +7,8 @@
 #include <set>
 #include <sstream>
 
+#include "archive.h"
+#include "challenge/challenge.h"
 #include "error.h"
 #include "option_value.h"
 
@@ -135,6 +137,8 @@ class Page {
     if (directive == "@commands") return commands();
     if (directive == "@environment") return environment();
     if (directive == "@fields") return fields(name, path);
+    if (directive == "@submission-limits") return submission_limits();
+    if (directive == "@challenge-limits") return challenge_limits();
     fail(cat("unknown ", directive));
   }
 
@@ -206,6 +210,26 @@ class Page {
       page_ += cat(".It Ev ", variable, "\n", option, "\nwhere that is not given.\n",
                    take_about(variable));
     }
+  }
+
+  // Of unpack_archive and NameRules.
+  void submission_limits() {
+    const ArchiveLimits limits;
+    const auto item = [&](const std::string& what, const std::string& most) {
+      page_ += cat(".It ", what, "\n", sentences(most), take_about(what));
+    };
+    item("number", cat("at most ", limits.names.count, " files and folders"));
+    item("depth", cat("at most ", limits.names.depth, " folders above a file"));
+    item("names", cat("at most ", limits.names.name_bytes, " bytes each, and ",
+                      limits.names.path_bytes, " of a file's with those of the folders above it"));
+    item("ratio", cat("once ", limits.free_of_ratio, " bytes are unpacked, at most ", limits.ratio,
+                      " times the bytes of the archive"));
+  }
+
+  // Of read_challenge.
+  void challenge_limits() {
+    page_ += sentences(cat("challenge.json has at most ", kMostManifestBytes >> 20,
+                           " MiB, any other file ", kMostFileBytes >> 20));
   }
 
   static std::string key_of(const std::vector<FieldNote>& fields) {

@@ -105,7 +105,7 @@ void add_device_options(CLI::App& command, DeviceOptions& options) {
   command
       .add_option("--challenge", options.challenge,
                   "Folder with challenge.json, or the name of a package; else the one beside or "
-                  "above the submission")
+                  "above the submission, else the only package that this program has")
       ->type_name("FOLDER|NAME")
       ->envname("KJUDGE_CHALLENGE");
   add_driver_options(command, options);
@@ -129,8 +129,20 @@ void add_only_options(CLI::App& command, VariantRequest& only) {
   command.add_option("--shape", only.shape, "Only this shape")->type_name("NAME");
 }
 
+Challenge choose_challenge(const std::string& name, const std::filesystem::path& submission) {
+  Challenge challenge = read_challenge(find_challenge(name, submission));
+  if (name.empty()) {
+    const std::filesystem::path folder = std::filesystem::absolute(challenge.folder);
+    const auto inside = folder.lexically_relative(std::filesystem::current_path());
+    const bool below = !inside.empty() && *inside.begin() != "..";
+    say(cat("taking ", challenge.name, ", version ", challenge.version, ", in ",
+            (below ? inside : folder).string()));
+  }
+  return challenge;
+}
+
 ChosenDevice choose(const DeviceOptions& options, const std::filesystem::path& submission) {
-  Challenge challenge = read_challenge(find_challenge(options.challenge, submission));
+  Challenge challenge = choose_challenge(options.challenge, submission);
   const Driver& driver = open_driver(options.driver, challenge);
   return {std::move(challenge), driver};
 }

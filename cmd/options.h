@@ -53,6 +53,8 @@ struct ChosenDevice {
   Challenge challenge;
   const Driver& driver;
 };
+// The challenge that is named; where none is, the one that find_challenge finds is told.
+Challenge choose_challenge(const std::string& name, const std::filesystem::path& submission);
 // `submission` is where a challenge may lie beside or above; see find_challenge.
 ChosenDevice choose(const DeviceOptions& options, const std::filesystem::path& submission);
 

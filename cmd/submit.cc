@@ -131,8 +131,8 @@ int submit(const SubmitOptions& options) {
   HandInWish wish;
   wish.path = options.path.empty() ? default_path() : options.path;
   wish.run = options.run;
-  wish.challenge = options.challenge.empty() ? read_challenge(find_challenge("", wish.path)).name
-                                             : options.challenge;
+  wish.challenge =
+      options.challenge.empty() ? choose_challenge("", wish.path).name : options.challenge;
   wish.contact = options.contact;
   wish.keep = !options.no_keep;
   const Wait wait = options.no_wait ? Wait::no : Wait::yes;
@@ -183,9 +183,10 @@ void add_submit(CLI::App& app, int& status) {
       ->required()
       ->envname("KJUDGE_RUN");
   command
-      ->add_option(
-          "--challenge", options->challenge,
-          "NAME[:dtype[:gpu[:shape]]], or all; else the one beside or above the submission")
+      ->add_option("--challenge", options->challenge,
+                   "NAME[:dtype[:gpu[:shape]]], or all; else the one beside or above the "
+                   "submission, else the "
+                   "only package that this program has")
       ->type_name("NAME")
       ->envname("KJUDGE_CHALLENGE");
   command->add_option("--contact", options->contact, "How to reach you")->type_name("TEXT");

@@ -8,6 +8,8 @@ shape is a ShapeSpec, regime and output are names, the rest are Arguments. It re
 output is, a number, or that with words for the contestant.
 """
 
+import _python  # noqa: F401
+
 import struct
 import sys
 

@@ -8,6 +8,8 @@ The inputs are the supervisor's device memory: those of other generators are mad
 "python" are zeros. The same seed must give the same inputs.
 """
 
+import _python  # noqa: F401
+
 import sys
 
 import driver

@@ -6,6 +6,8 @@ Inputs and expected outputs are the supervisor's device memory, which comes as d
 socket. The messages are those of lib/replay/protocol.h: a header and a struct.
 """
 
+import _python  # noqa: F401
+
 import ctypes
 import json
 import os
@@ -139,7 +141,7 @@ class Reference:
 
 def serve(served, call, supervisor):
     kind_of_call, layout = call
-    while (received := supervisor.receive()) is not None:
+    for received in iter(supervisor.receive, None):
         kind, body, descriptors = received
         if kind == TENSOR:
             served.add_tensor(*struct.unpack("<IIQ", body), *descriptors)

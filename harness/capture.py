@@ -8,6 +8,8 @@ output says with STARTS, a failure is a traceback and exit status 1 without a st
 on the submission may be the cause of any.
 """
 
+import _python  # noqa: F401
+
 import glob
 import importlib.util
 import json

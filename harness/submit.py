@@ -247,8 +247,13 @@ def read_submission(answer, address):
 
 def archive_of(folder):
     """A tar.gz of a folder, without what kjudge leaves out."""
-    if not any(os.path.isfile(os.path.join(folder, name)) for name in ("submission.py", "submission.cu")):
-        raise Stop(EXIT_USAGE, "%s: no submission.py or submission.cu at its root" % folder)
+    entries = ("submission.py", "submission.cu")
+    if not any(os.path.isfile(os.path.join(folder, name)) for name in entries):
+        for name in entries:
+            if os.path.isdir(os.path.join(folder, name)):
+                raise Stop(EXIT_USAGE, "%s: %s is a folder; a file of that name is what is called" % (folder, name))
+        raise Stop(EXIT_USAGE, "%s: no submission.py or submission.cu at its root; name the file so that has "
+                               "prepare and kernel_fn" % folder)
 
     def left_out(name):
         return name.startswith(".") or name in ("__pycache__", "__MACOSX")

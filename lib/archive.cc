@@ -28,11 +28,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffixes[] = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".zip"};
-constexpr std::uint64_t kFreeOfRatio = 1 << 20;
 // Headers, long names, what fills up blocks: of each file, and of a tar as a whole.
 constexpr std::uint64_t kTarBytesOfFile = 16 << 10, kTarBytes = 1 << 20;
 constexpr std::uint64_t kTarEnd = 1024;  // zeros, without which a cut tar may look whole
 constexpr int kZstdLevel = 12;
+constexpr std::string_view kNoFiles = "no files in it; make it of those to hand in";
+
+// What others make archives of, by the bytes that a file begins with.
+constexpr std::pair<std::string_view, std::string_view> kOtherFormats[] = {
+    {"\xfd\x37zXZ", "an xz"},       {"BZh", "a bzip2"},
+    {"\x04\x22\x4d\x18", "an lz4"}, {"LZIP", "an lzip"},
+    {"7z\xbc\xaf\x27\x1c", "a 7z"}, {"Rar!\x1a\x07", "a RAR"}};
 
 std::string_view suffix_of(std::string_view name) {
   for (const std::string_view suffix : kSuffixes) {
@@ -72,12 +78,16 @@ class Unpacking {
         reader_(archive_read_new(), archive_read_free) {
     archive* const reader = reader_.get();
     KJ_CHECK(reader != nullptr);
-    if (is_zip(from)) {
+    const std::string first = first_bytes(from);
+    if (first.starts_with("PK\x03\x04") || first.starts_with("PK\x05\x06")) {  // an entry, or none
       read_directory(from);
       // Not archive_read_support_format_zip, which takes a cut zip as well, entry by entry.
       archive_read_support_format_zip_seekable(reader);
       if (archive_read_open_filename(reader, from.c_str(), 1 << 16) != ARCHIVE_OK) unreadable();
       return;
+    }
+    for (const auto& [bytes, format] : kOtherFormats) {
+      if (first.starts_with(bytes)) other_format_ = format;
     }
     // Not libarchive's filters: its gzip neither compares the checksum nor sees what follows.
     tar_.emplace(from, limits.bytes + limits.names.count * kTarBytesOfFile + kTarBytes);
@@ -106,28 +116,30 @@ class Unpacking {
     if (directory_ && !directory_->empty()) {
       damaged(cat(directory_->size(), " entries of its central directory are not there"));
     }
-    if (files_ == 0) broken("no files in it");
+    if (files_ == 0) broken(kNoFiles);
   }
 
  private:
-  static bool is_zip(const fs::path& file) {
+  static std::string first_bytes(const fs::path& file) {
     const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    std::array<char, 4> first{};
+    std::string first(8, '\0');
     if (!fd.valid() || ::pread(fd.get(), first.data(), first.size(), 0) < 0) {
       throw_errno(file.string());
     }
-    const std::string_view bytes(first.data(), first.size());
-    return bytes == "PK\x03\x04" || bytes == "PK\x05\x06";  // an entry, or none
+    return first;
   }
 
   void read_directory(const fs::path& zip) {
     try {
-      directory_ = read_zip_directory(zip);
+      ZipDirectory read = read_zip_directory(zip, limits_.names.count);
+      show(read.entry);
+      if (!read.rule.empty()) broken(read.rule);
+      directory_ = std::move(read.names);
     } catch (const Error& error) {
       if (error.fault() != Fault::malformed) throw;
       damaged(error.what());
     }
-    if (directory_->empty()) broken("no files in it");
+    if (directory_->empty()) broken(kNoFiles);
   }
 
   // libarchive's way to ask for more of a tar; no exception may pass it.
@@ -149,6 +161,10 @@ class Unpacking {
     return -1;
   }
 
+  // The entry that messages are about.
+  void show(const std::string& entry) {
+    if (printable_name(entry) && entry.size() <= limits_.names.path_bytes) entry_ = entry;
+  }
   [[noreturn]] void broken(std::string_view rule) const {
     throw Error(fault_, cat(printable_name(name_) ? name_ : "the archive", ": ",
                             entry_.empty() ? "" : entry_ + ": ", rule));
@@ -158,6 +174,11 @@ class Unpacking {
   }
   [[noreturn]] void unreadable() const {
     if (unreadable_ != nullptr) std::rethrow_exception(unreadable_);
+    // A tar may begin with a name that looks like one of those.
+    if (!other_format_.empty() && index_ <= 1) {
+      broken(cat(other_format_,
+                 " file, whatever its name; make a tar, tar.gz, tar.zst or zip in its place"));
+    }
     const char* why = archive_error_string(reader_.get());
     broken(cat("damaged, or no tar, tar.gz, tar.zst or zip (",
                why != nullptr && printable_name(why) ? why : "no reason given",
@@ -170,8 +191,7 @@ class Unpacking {
     if (given == nullptr) broken("its name is not UTF-8; rename it");
     if (directory_) {
       const auto named = directory_->find(given);
-      if (named == directory_->end())
-        damaged("the central directory has no such name, or it has a backslash");
+      if (named == directory_->end()) damaged("the central directory has no such name");
       directory_->erase(named);
     }
     std::string path = given;
@@ -182,7 +202,7 @@ class Unpacking {
       if (path.empty() || path == ".") return;
       if (path.ends_with('/')) path.pop_back();
     }
-    if (printable_name(path) && path.size() <= limits_.names.path_bytes) entry_ = path;
+    show(path);
     check_kind(entry);
     const bool folder = type == AE_IFDIR;
     const std::string rule =
@@ -203,10 +223,13 @@ class Unpacking {
       broken("a link; put the file itself in its place");
     }
     if (archive_entry_filetype(entry) != AE_IFREG && archive_entry_filetype(entry) != AE_IFDIR) {
-      broken("neither a file nor a folder; devices, FIFOs and sockets may not be handed in");
+      broken(
+          "neither a file nor a folder; devices, FIFOs and sockets may not be handed in: leave it "
+          "out");
     }
-    if ((archive_entry_perm(entry) & 07000) != 0) broken("a setuid, setgid or sticky bit");
-    if (archive_entry_is_encrypted(entry) != 0) broken("encrypted");
+    if ((archive_entry_perm(entry) & 07000) != 0) {
+      broken("a setuid, setgid or sticky bit; take it away with chmod ug-s,-t");
+    }
   }
 
   void write(archive_entry* entry, const fs::path& target) {
@@ -235,11 +258,14 @@ class Unpacking {
 
   void check_size(std::uint64_t more) const {
     if (more > limits_.bytes - unpacked_) {
-      broken(cat("with it the files are larger than ", limits_.bytes, " bytes"));
+      broken(cat("with it the files are larger than ", limits_.bytes,
+                 " bytes; hand in less, and have prepare compute what can be computed"));
     }
-    if (unpacked_ + more > kFreeOfRatio && (unpacked_ + more) / limits_.ratio >= archive_bytes_) {
-      broken(
-          cat("with it the files are more than ", limits_.ratio, " times as large as the archive"));
+    if (unpacked_ + more > limits_.free_of_ratio &&
+        (unpacked_ + more) / limits_.ratio >= archive_bytes_) {
+      broken(cat("with it the files are more than ", limits_.ratio,
+                 " times as large as the archive; leave it out, or hand in a .tar, which is not "
+                 "compressed"));
     }
   }
 
@@ -251,6 +277,7 @@ class Unpacking {
   NameRules rules_;
   std::optional<DecompressedFile> tar_;                  // unless it is a zip
   std::optional<std::multiset<std::string>> directory_;  // names of a zip that have not come yet
+  std::string_view other_format_;                        // that the file looks like
   std::exception_ptr unreadable_;                        // why the file cannot be read
   Reader reader_;
   std::string entry_;  // for messages

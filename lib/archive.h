@@ -14,9 +14,9 @@ namespace kjudge {
 struct ArchiveLimits {
   NameLimits names;
   std::uint64_t bytes = std::uint64_t{1} << 30;  // of all files, unpacked
-  // Unpacked bytes for each byte of the archive, once more than a MiB is unpacked. Sources compress
-  // to a tenth, a bomb to a thousandth.
-  std::uint64_t ratio = 200;
+  // Unpacked bytes for each byte of the archive, once more than `free_of_ratio` is unpacked.
+  // Sources compress to a tenth, a bomb to a thousandth.
+  std::uint64_t ratio = 200, free_of_ratio = 1 << 20;
 };
 
 // By its name: .tar, .tar.gz, .tgz, .tar.zst or .zip.

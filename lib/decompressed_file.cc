@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <unistd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -115,7 +116,9 @@ std::size_t DecompressedFile::zstd_some() {
   const std::size_t status = ZSTD_decompressStream(zstd_.get(), &out, &in);
   input_.remove_prefix(in.pos);
   if (ZSTD_isError(status) != 0) {
-    broken_ = ZSTD_getErrorName(status);
+    broken_ = ZSTD_getErrorCode(status) == ZSTD_error_frameParameter_windowTooLarge
+                  ? "zstd needs more than 128 MiB for it; compress without --long and --ultra"
+                  : ZSTD_getErrorName(status);
     return 0;
   }
   between_ = status == 0;

@@ -94,25 +94,28 @@ std::string folded_name(std::string_view name) {
 }
 
 std::string NameRules::add(std::string_view path, Kind kind) {
-  if (path.empty()) return "an empty name";
+  if (path.empty()) return "an empty name; give it one";
   if (path.front() == '/') return "an absolute name; names are relative to the folder handed in";
   if (!printable_name(path)) {
     return "its name is not UTF-8 or holds control characters; rename it";
   }
   if (path.size() > limits_.path_bytes) {
-    return cat("its path is longer than ", limits_.path_bytes, " bytes");
+    return cat("its path is longer than ", limits_.path_bytes, " bytes; shorten it");
   }
   std::size_t folders = 0;
   for (std::size_t begin = 0;;) {
     const std::size_t end = std::min(path.find('/', begin), path.size());
     const std::string_view part = path.substr(begin, end - begin);
-    if (part == "..") return "\"..\" in its name, which leads out of the folder handed in";
-    if (part.empty() || part == ".") return "its name has an empty part or \".\"";
+    if (part == "..")
+      return "\"..\" in its name, which leads out of the folder handed in; copy it in";
+    if (part.empty() || part == ".") return "its name has an empty part or \".\"; rename it";
     if (part.size() > limits_.name_bytes) {
-      return cat("its name is longer than ", limits_.name_bytes, " bytes");
+      return cat("its name is longer than ", limits_.name_bytes, " bytes; shorten it");
     }
     if (end == path.size()) break;
-    if (++folders > limits_.depth) return cat("more than ", limits_.depth, " folders deep");
+    if (++folders > limits_.depth) {
+      return cat("more than ", limits_.depth, " folders deep; move it up");
+    }
     if (std::string broken = add_one(path.substr(0, end), Kind::folder); !broken.empty()) {
       return broken;
     }
@@ -132,9 +135,12 @@ std::string NameRules::add_one(std::string_view path, Kind kind) {
   if (!added && other.path != path) {
     return cat("its name differs from ", other.path, " in upper and lower case alone; rename it");
   }
-  if (!added && kind == Kind::file) return "the same name twice";
-  if (!added && other.kind == Kind::file) return cat(other.path, " is a file and a folder");
-  if (names_.size() > limits_.count) return cat("more than ", limits_.count, " files and folders");
+  if (!added && kind == Kind::file) return "the same name twice; keep one of them";
+  if (!added && other.kind == Kind::file)
+    return cat(other.path, " is a file and a folder; rename one");
+  if (names_.size() > limits_.count) {
+    return cat("more than ", limits_.count, " files and folders; hand in fewer");
+  }
   return "";
 }
 

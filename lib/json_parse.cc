@@ -48,7 +48,7 @@ class Builder {
     constexpr int kOverflow = 406;  // of a number, the only error that has no line and column
     if (error.id == kOverflow) {
       const std::string where = next_path();
-      fail(cat(where, where.empty() ? "" : ": ", "expected a number up to 1.7e308, found ",
+      fail(cat(where, where.empty() ? "" : ": ", "no field takes a number beyond 1.7e308, found ",
                token.substr(0, kShown), token.size() > kShown ? "..." : ""));
     }
     std::string_view what = error.what();  // "[json.exception.parse_error.101] parse error at ..."

@@ -21,15 +21,18 @@ namespace {
 // The end of a zip (PKWARE's APPNOTE 4.3): central headers, one for each entry, then
 //   end   = "PK" 5 6, this disk u16, disk of the directory u16, entries here u16, entries u16,
 //           bytes of the directory u32, its offset u32, bytes of the comment u16, comment
-//   header = "PK" 1 2, 6 bytes, method u16, 4 bytes, sums, bytes of name u16, of extra u16, of
-//            comment u16, disk u16, 6 bytes, offset of the entry u32, name, extra, comment
+//   header = "PK" 1 2, 4 bytes, flags u16, method u16, 4 bytes, sums, bytes of name u16, of extra
+//            u16, of comment u16, disk u16, 6 bytes, offset of the entry u32, name, extra, comment
 //   sums   = CRC u32, packed bytes u32, bytes u32
 // An entry (4.3.7), whose sums stand behind the data where it was written in one go, to a pipe:
 //   entry = "PK" 3 4, version u16, flags u16, method u16, 4 bytes, sums, bytes of name u16, of
 //           extra u16, name, extra, data, descriptor where the flags say so
 //   descriptor = "PK" 7 8 or nothing, sums, the sizes in 4 or 8 bytes
 constexpr std::size_t kEndBytes = 22, kHeaderBytes = 46, kMostComment = 0xffff, kEntryBytes = 30;
-constexpr std::uint64_t kHasDescriptor = 1 << 3;  // of the flags
+// Of the flags: encrypted, strongly or not; encrypted in the directory, where names are hidden.
+constexpr std::uint64_t kEncrypted = 1 << 0 | 1 << 6 | 1 << 13;
+constexpr std::uint64_t kHasDescriptor = 1 << 3;
+constexpr std::uint64_t kMostHeader = 16 << 10;  // a name, some numbers and mostly no comment
 constexpr std::string_view kEntryMark = "PK\x03\x04", kDescriptorMark = "PK\x07\x08";
 
 std::uint64_t number(std::string_view bytes, std::size_t at, std::size_t size) {
@@ -57,7 +60,7 @@ std::string read_at(const Fd& file, std::uint64_t at, std::uint64_t size) {
 
 struct Entry {
   std::string name;
-  std::uint64_t offset = 0;
+  std::uint64_t offset = 0, flags = 0;
   std::string method, sums;  // as they stand there
 };
 
@@ -79,11 +82,12 @@ class EntryWalk {
  public:
   EntryWalk(const Fd& file, std::uint64_t end) : file_(file), end_(end) {}
 
-  void run(std::vector<Entry> entries) {
+  // Adds the flags that each entry's own head has.
+  void run(std::vector<Entry>& entries) {
     std::sort(entries.begin(), entries.end(),
               [](const Entry& a, const Entry& b) { return a.offset < b.offset; });
     if (!entries.empty() && entries[0].offset != 0) refuse("bytes before its first entry");
-    for (const Entry& entry : entries) {
+    for (Entry& entry : entries) {
       come_to(entry.offset);
       pass(entry);
     }
@@ -114,7 +118,7 @@ class EntryWalk {
                                   sums.substr(4) == std::string(8, '\xff'));
   }
 
-  void pass(const Entry& entry) {
+  void pass(Entry& entry) {
     const std::uint64_t header = kEntryBytes + entry.name.size();
     if (header > end_ - at_) refuse("an entry is cut short");
     const std::string start = read_at(file_, at_, header);
@@ -122,7 +126,9 @@ class EntryWalk {
     if (number(start, 26, 2) != entry.name.size() || start.substr(kEntryBytes) != entry.name) {
       refuse("an entry has another name in its central directory");
     }
-    const bool described = (number(start, 6, 2) & kHasDescriptor) != 0;
+    const std::uint64_t flags = number(start, 6, 2);
+    const bool described = (flags & kHasDescriptor) != 0;
+    entry.flags |= flags;
     if (start.substr(8, 2) != entry.method || !(described || agrees(start.substr(14, 12), entry))) {
       refuse("an entry has another method, CRC or size in its central directory");
     }
@@ -138,7 +144,7 @@ class EntryWalk {
 
 }  // namespace
 
-std::multiset<std::string> read_zip_directory(const std::filesystem::path& path) {
+ZipDirectory read_zip_directory(const std::filesystem::path& path, std::size_t most_entries) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.valid()) throw_errno(path.string());
   const std::uint64_t size = std::filesystem::file_size(path);
@@ -151,11 +157,17 @@ std::multiset<std::string> read_zip_directory(const std::filesystem::path& path)
   const std::uint64_t entries = number(end, 10, 2);
   const std::uint64_t bytes = number(end, 12, 4), offset = number(end, 16, 4);
   if (entries == 0xffff || bytes == 0xffffffff || offset == 0xffffffff) {
-    refuse("zip64, for more than 4 GiB or 65,534 entries");
+    return {{}, "a zip64, for more than 4 GiB or 65,534 entries; make a tar.gz in its place", ""};
   }
   if (number(end, 4, 2) != 0 || number(end, 6, 2) != 0 || number(end, 8, 2) != entries) {
-    refuse("one of several disks");
+    return {{}, "one of several parts of a zip; make it in one part", ""};
   }
+  if (entries > most_entries) {
+    return {{}, cat("more than ", most_entries, " files and folders; hand in fewer"), ""};
+  }
+  // Before it is read into memory.
+  if (bytes > entries * kMostHeader)
+    refuse("its central directory is larger than its entries need");
   if (offset + bytes != tail_at + at) refuse("its central directory does not lie where it says");
 
   const std::string directory = read_at(file, offset, bytes);
@@ -169,14 +181,26 @@ std::multiset<std::string> read_zip_directory(const std::filesystem::path& path)
     const std::uint64_t whole = kHeaderBytes + name + number(rest, 30, 2) + number(rest, 32, 2);
     if (whole > rest.size()) refuse("its central directory is cut short");
     found.push_back({std::string(rest.substr(kHeaderBytes, name)), number(rest, 42, 4),
-                     std::string(rest.substr(10, 2)), std::string(rest.substr(16, 12))});
+                     number(rest, 8, 2), std::string(rest.substr(10, 2)),
+                     std::string(rest.substr(16, 12))});
     rest.remove_prefix(whole);
   }
   if (!rest.empty()) refuse("its central directory has more entries than it says");
-  std::multiset<std::string> names;
-  for (const Entry& entry : found) names.insert(entry.name);
-  EntryWalk(file, offset).run(std::move(found));
-  return names;
+  EntryWalk(file, offset).run(found);
+  ZipDirectory read;
+  for (const Entry& entry : found) {
+    read.names.insert(entry.name);
+    if (!read.rule.empty()) continue;
+    if ((entry.flags & kEncrypted) != 0) {
+      read.rule = "encrypted; make the archive without a password";
+    } else if (entry.name.find('\\') != entry.name.npos) {
+      read.rule =
+          "a backslash in its name; rename it, or make the archive with a program that "
+          "writes folders with \"/\"";
+    }
+    if (!read.rule.empty()) read.entry = entry.name;
+  }
+  return read;
 }
 
 }  // namespace kjudge

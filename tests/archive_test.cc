@@ -94,6 +94,7 @@ std::string little(std::uint64_t value, int size) {
 struct ZipEntry {
   std::string name, bytes = "x";
   std::string listed = name;  // its name in the central directory; empty: not there
+  unsigned flags = 0, listed_flags = flags;
 };
 
 // Without compression.
@@ -103,17 +104,20 @@ std::string zip(const std::vector<ZipEntry>& entries, const std::string& comment
   for (const ZipEntry& entry : entries) {
     const auto* bytes = reinterpret_cast<const Bytef*>(entry.bytes.data());
     const auto sum = crc32(0, bytes, static_cast<uInt>(entry.bytes.size()));
-    const std::string start = little(20, 2) + little(0, 2) + little(0, 2) + little(0, 4) +
-                              little(sum, 4) + little(entry.bytes.size(), 4) +
-                              little(entry.bytes.size(), 4);
+    const std::string sums =
+        little(sum, 4) + little(entry.bytes.size(), 4) + little(entry.bytes.size(), 4);
+    const auto start = [&](unsigned flags) {
+      return little(20, 2) + little(flags, 2) + little(0, 2) + little(0, 4) + sums;
+    };
     if (!entry.listed.empty()) {
       ++count;
-      directory += "PK\x01\x02" + little(0x314, 2) + start + little(entry.listed.size(), 2) +
-                   little(0, 2) + little(0, 2) + little(0, 2) + little(0, 2) +
-                   little(0100644u << 16, 4) + little(files.size(), 4) + entry.listed;
+      directory += "PK\x01\x02" + little(0x314, 2) + start(entry.listed_flags) +
+                   little(entry.listed.size(), 2) + little(0, 2) + little(0, 2) + little(0, 2) +
+                   little(0, 2) + little(0100644u << 16, 4) + little(files.size(), 4) +
+                   entry.listed;
     }
-    files += "PK\x03\x04" + start + little(entry.name.size(), 2) + little(0, 2) + entry.name +
-             entry.bytes;
+    files += "PK\x03\x04" + start(entry.flags) + little(entry.name.size(), 2) + little(0, 2) +
+             entry.name + entry.bytes;
   }
   return files + directory + "PK\x05\x06" + little(0, 4) + little(count, 2) + little(count, 2) +
          little(directory.size(), 4) + little(files.size(), 4) + little(comment.size(), 2) +
@@ -138,6 +142,8 @@ std::string unpacked(const TempDir& folder, const std::string& bytes, const std:
     return message.substr(name.size() + 2);
   }
 }
+
+constexpr const char* kNoFiles = "no files in it; make it of those to hand in";
 
 std::string refused(const std::vector<TarEntry>& entries, const ArchiveLimits& limits = {}) {
   const TempDir folder;
@@ -173,17 +179,17 @@ TEST_CASE("archive: names that lead out, or are another's elsewhere") {
   CHECK(refused({{"a/../../b"}}).starts_with("a/../../b: \"..\" in its name"));
   CHECK(refused({{"../b"}}).starts_with("../b: \"..\" in its name"));
   CHECK(refused({{"..", "", '5'}}).starts_with("..: \"..\" in its name"));
-  CHECK(refused({{"a//b"}}) == "a//b: its name has an empty part or \".\"");
-  CHECK(refused({{"a/./b"}}) == "a/./b: its name has an empty part or \".\"");
+  CHECK(refused({{"a//b"}}) == "a//b: its name has an empty part or \".\"; rename it");
+  CHECK(refused({{"a/./b"}}) == "a/./b: its name has an empty part or \".\"; rename it");
   CHECK(refused({{"a"}, {"b\nc"}}) ==
         "entry 2: its name is not UTF-8 or holds control characters; rename it");
   CHECK(refused({{"b\xff"}}).starts_with("entry 1: its name is not UTF-8"));
   CHECK(refused({{"b\xc0\xaf"}}).starts_with("entry 1: its name is not UTF-8"));
   CHECK(refused({{"a\xe2\x80\xaeyp.x"}}).starts_with("entry 1: its name is not UTF-8 or holds"));
-  CHECK(refused({{"a"}, {"a"}}) == "a: the same name twice");
-  CHECK(refused({{"./a"}, {"a"}}) == "a: the same name twice");
-  CHECK(refused({{"a"}, {"a/b"}}) == "a/b: a is a file and a folder");
-  CHECK(refused({{"a/b"}, {"a"}}) == "a: the same name twice");
+  CHECK(refused({{"a"}, {"a"}}) == "a: the same name twice; keep one of them");
+  CHECK(refused({{"./a"}, {"a"}}) == "a: the same name twice; keep one of them");
+  CHECK(refused({{"a"}, {"a/b"}}) == "a/b: a is a file and a folder; rename one");
+  CHECK(refused({{"a/b"}, {"a"}}) == "a: the same name twice; keep one of them");
   CHECK(refused({{"a", "", '5'}, {"a", "", '5'}, {"a/b"}}) == "");
   CHECK(refused({{"Ab"}, {"aB"}}) ==
         "aB: its name differs from Ab in upper and lower case alone; rename it");
@@ -202,12 +208,14 @@ TEST_CASE("archive: only files and folders, without odd bits") {
   CHECK(refused({{"b"}, {"a", "", '1', 0644, "b"}}) ==
         "a: a link; put the file itself in its place");
   const std::string neither =
-      "a: neither a file nor a folder; devices, FIFOs and sockets may not be handed in";
+      "a: neither a file nor a folder; devices, FIFOs and sockets may not be handed in: leave it "
+      "out";
   for (const char type : {'3', '4', '6'}) CHECK(refused({{"a", "", type}}) == neither);
+  const std::string odd_bit = "a: a setuid, setgid or sticky bit; take it away with chmod ug-s,-t";
   for (const unsigned bit : {04000u, 02000u, 01000u}) {
-    CHECK(refused({{"a", "x", '0', 0755 | bit}}) == "a: a setuid, setgid or sticky bit");
+    CHECK(refused({{"a", "x", '0', 0755 | bit}}) == odd_bit);
   }
-  CHECK(refused({{"a", "", '5', 02755}, {"a/b"}}) == "a: a setuid, setgid or sticky bit");
+  CHECK(refused({{"a", "", '5', 02755}, {"a/b"}}) == odd_bit);
 }
 
 TEST_CASE("archive: a link cannot be written through") {
@@ -222,21 +230,24 @@ TEST_CASE("archive: limits on count, depth, names and bytes") {
   limits.names = {.count = 3, .name_bytes = 10, .path_bytes = 24, .depth = 2};
   limits.bytes = 1000;
   CHECK(refused({{"a"}, {"b"}, {"c"}}, limits) == "");
-  CHECK(refused({{"a"}, {"b/c"}, {"d"}}, limits) == "d: more than 3 files and folders");
+  CHECK(refused({{"a"}, {"b/c"}, {"d"}}, limits) ==
+        "d: more than 3 files and folders; hand in fewer");
   CHECK(refused({{"a/b/c"}}, limits) == "");
-  CHECK(refused({{"a/b/c/d"}}, limits) == "a/b/c/d: more than 2 folders deep");
+  CHECK(refused({{"a/b/c/d"}}, limits) == "a/b/c/d: more than 2 folders deep; move it up");
   CHECK(refused({{"0123456789"}}, limits) == "");
   CHECK(refused({{"0123456789/0123456789/23"}}, limits) == "");
   CHECK(refused({{"0123456789/0123456789/234"}}, limits) ==
-        "entry 1: its path is longer than 24 bytes");
-  CHECK(refused({{"0123456789a"}}, limits) == "0123456789a: its name is longer than 10 bytes");
+        "entry 1: its path is longer than 24 bytes; shorten it");
+  CHECK(refused({{"0123456789a"}}, limits) ==
+        "0123456789a: its name is longer than 10 bytes; shorten it");
   CHECK(refused({{"a", std::string(600, 'x')}, {"b", std::string(400, 'x')}}, limits) == "");
   CHECK(refused({{"a", std::string(600, 'x')}, {"b", std::string(401, 'x')}}, limits) ==
-        "b: with it the files are larger than 1000 bytes");
+        "b: with it the files are larger than 1000 bytes; hand in less, and have prepare compute "
+        "what can be computed");
   // What a header claims is enough.
   const TempDir folder;
-  CHECK(unpacked(folder, tar_header({"huge"}, std::uint64_t{1} << 32), "a.tar", limits) ==
-        "huge: with it the files are larger than 1000 bytes");
+  CHECK(unpacked(folder, tar_header({"huge"}, std::uint64_t{1} << 32), "a.tar", limits)
+            .starts_with("huge: with it the files are larger than 1000 bytes; "));
 }
 
 TEST_CASE("archive: bombs stop at the ratio, whatever is claimed") {
@@ -244,7 +255,8 @@ TEST_CASE("archive: bombs stop at the ratio, whatever is claimed") {
   const std::string bomb = zstd(tar({{"fine", "x"}, {"bomb", std::string(64 << 20, '\0')}}));
   REQUIRE(bomb.size() < 64 << 10);
   CHECK(unpacked(folder, bomb, "a.tar.zst") ==
-        "bomb: with it the files are more than 200 times as large as the archive");
+        "bomb: with it the files are more than 200 times as large as the archive; leave it "
+        "out, or hand in a .tar, which is not compressed");
   // Below a MiB nothing is a bomb.
   CHECK(unpacked(folder, zstd(tar({{"zeros", std::string(1 << 20, '\0')}})), "a.tar.zst") == "");
   for (const std::string& twice : {zstd(zstd(tar({{"a"}}))), gzip(zstd(tar({{"a"}})))}) {
@@ -263,8 +275,8 @@ TEST_CASE("archive: damaged, cut, empty and other files") {
           std::string::npos);
   }
   CHECK(unpacked(folder, "print('not an archive')\n", "a.zip").starts_with("damaged, or no tar"));
-  CHECK(unpacked(folder, tar({}), "a.tar") == "no files in it");
-  CHECK(unpacked(folder, tar({{"a", "", '5'}}), "a.tar") == "no files in it");
+  CHECK(unpacked(folder, tar({}), "a.tar") == kNoFiles);
+  CHECK(unpacked(folder, tar({{"a", "", '5'}}), "a.tar") == kNoFiles);
   std::string wrong_sum = tar({{"a"}});
   wrong_sum[0] = 'b';
   CHECK(unpacked(folder, wrong_sum, "a.tar").starts_with("damaged, or no tar"));
@@ -276,7 +288,7 @@ namespace {
 std::string zip_message(const TempDir& folder, const std::string& bytes) {
   std::string message = unpacked(folder, bytes, "a.zip");
   const std::size_t end = message.find("; make the archive anew");
-  CHECK((message.empty() || message == "no files in it") == (end == message.npos));
+  CHECK((message.empty() || message == kNoFiles) == (end == message.npos));
   return message.substr(0, end);
 }
 
@@ -363,7 +375,7 @@ TEST_CASE("archive: no cut of a zip gives other files, and its names are those i
         "damaged (no central directory at its end)");
   CHECK(message(good + "x") == "damaged (bytes after its central directory)");
   CHECK(unpacked(folder, "x" + good, "a.zip").starts_with("damaged, or no tar"));
-  CHECK(message(zip({})) == "no files in it");
+  CHECK(message(zip({})) == kNoFiles);
   std::string one_less = good;
   one_less[good.size() - 14] = one_less[good.size() - 12] = 1;
   CHECK(message(one_less) == "damaged (its central directory has more entries than it says)");
@@ -396,6 +408,65 @@ TEST_CASE("archive: a zip's entry that its central directory leaves out is not p
     CHECK(message(gap) == cat("damaged (bytes ", between ? "32 to 37" : "64 to 69",
                               " belong to no entry of its central directory)"));
   }
+}
+
+TEST_CASE("archive: a zip's entry that is marked encrypted in one place alone is refused") {
+  const TempDir folder;
+  const std::string encrypted = "b: encrypted; make the archive without a password";
+  for (const unsigned flag : {1u << 0, 1u << 6, 1u << 13}) {
+    CAPTURE(flag);
+    CHECK(unpacked(folder, zip({{"a"}, {"b", "x", "b", 0, flag}}), "a.zip") == encrypted);
+    CHECK(unpacked(folder, zip({{"a"}, {"b", "x", "b", flag, 0}}), "a.zip") == encrypted);
+    CHECK(unpacked(folder, zip({{"a"}, {"b", "x", "b", flag}}), "a.zip") == encrypted);
+  }
+  CHECK(unpacked(folder, zip({{"a"}, {"b", "x", "b", 1 << 11}}), "a.zip") == "");  // UTF-8
+}
+
+TEST_CASE("archive: a zip's central directory is read into memory within limits alone") {
+  const TempDir folder;
+  std::vector<ZipEntry> many;
+  for (int i = 0; i < 4; ++i) many.push_back({cat("f", i)});
+  ArchiveLimits limits;
+  limits.names.count = 4;
+  CHECK(unpacked(folder, zip(many), "a.zip", limits) == "");
+  many.push_back({"f4"});
+  CHECK(unpacked(folder, zip(many), "a.zip", limits) ==
+        "more than 4 files and folders; hand in fewer");
+  std::string large = zip({{"a"}});
+  const std::size_t end = large.size() - 22, extra = 60'000;
+  large.insert(end, extra, 'x');
+  large.replace(large.rfind("PK\x01\x02") + 30, 2, little(extra, 2));
+  large.replace(large.size() - 10, 4, little(46 + 1 + extra, 4));
+  CHECK(zip_message(folder, large) ==
+        "damaged (its central directory is larger than its entries need)");
+}
+
+TEST_CASE("archive: what kjudge reads no archive of is called by its name, with what to do") {
+  const TempDir folder;
+  const std::string rest(1000, 'x');
+  for (const auto& [bytes, name] :
+       {std::pair{"\xfd\x37zXZ", "an xz"}, std::pair{"BZh9", "a bzip2"},
+        std::pair{"7z\xbc\xaf\x27\x1c", "a 7z"}, std::pair{"Rar!\x1a\x07", "a RAR"}}) {
+    CHECK(unpacked(folder, bytes + rest, "a.tar") ==
+          cat(name, " file, whatever its name; make a tar, tar.gz, tar.zst or zip in its place"));
+  }
+  CHECK(unpacked(folder, tar({{"BZh.py"}}), "a.tar") == "");
+  CHECK(unpacked(folder, tar({{"BZh.py"}, {"BZh.py"}}), "a.tar") ==
+        "BZh.py: the same name twice; keep one of them");
+  CHECK(unpacked(folder, zip({{"a"}, {"s\\b"}}), "a.zip") ==
+        "s\\b: a backslash in its name; rename it, or make the archive with a program that writes "
+        "folders with \"/\"");
+  std::string parts = zip({{"a"}});
+  parts[parts.size() - 18] = 1;
+  CHECK(unpacked(folder, parts, "a.zip") == "one of several parts of a zip; make it in one part");
+  std::string large = zip({{"a"}});
+  large.replace(large.size() - 6, 4, std::string(4, '\xff'));
+  CHECK(unpacked(folder, large, "a.zip") ==
+        "a zip64, for more than 4 GiB or 65,534 entries; make a tar.gz in its place");
+  std::string wide = zstd(tar({{"a"}}));
+  wide = wide.substr(0, 4) + std::string("\x00\xa0", 2) + std::string(10, '\0');  // of 1 GiB
+  CHECK(unpacked(folder, wide, "a.tar.zst").find("compress without --long and --ultra") !=
+        std::string::npos);
 }
 
 TEST_CASE("archive: a zip with its sizes after the data, as a pipe gets it") {

@@ -2,6 +2,7 @@
 #include "challenge/challenge.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <sstream>
 
 #include "challenge/challenge_format.h"
+#include "challenge/tensor_memory.h"
 #include "challenge_folder.h"
 #include "error.h"
 #include "file.h"
@@ -385,6 +387,14 @@ TEST_CASE("files that a challenge needs") {
     const Folder folder;
     fs::remove(folder.path() / name);
     CHECK(folder.error().starts_with(cat(name, ": no such file; ")));
+    fs::create_directory(folder.path() / name);
+    CHECK(folder.error().starts_with(cat(name, ": is a folder, expected a file; ")));
+    fs::remove(folder.path() / name);
+    REQUIRE(::mkfifo((folder.path() / name).c_str(), 0600) == 0);
+    CHECK(folder.error().starts_with(cat(name, ": neither a file nor a folder; ")));
+    fs::remove(folder.path() / name);
+    fs::create_symlink("nowhere", folder.path() / name);
+    CHECK(folder.error().starts_with(cat(name, ": is a link; copy the file into the challenge; ")));
   }
   const Folder folder;
   folder.file("challenge.json", "{");
@@ -392,6 +402,40 @@ TEST_CASE("files that a challenge needs") {
   fs::create_symlink("TASK.md", folder.path() / "link");
   folder.file("challenge.json", kFull);
   CHECK(folder.error() == "link: not a regular file; copy it into the challenge");
+}
+
+TEST_CASE("a challenge.json or a file of a challenge that is too large is its author's fault") {
+  const auto enlarged = [](const char* name, std::uintmax_t bytes) {
+    const Folder folder;
+    fs::resize_file(folder.path() / name, bytes);
+    try {
+      folder.read();
+    } catch (const Error& error) {
+      CHECK(error.fault() == Fault::package);
+    }
+    return folder.error();
+  };
+  const std::string what_to_do = "; make what is large when it is needed, in prepare or inputs.py";
+  CHECK(enlarged("challenge.json", 200 << 20) ==
+        "challenge.json: larger than 16777216 bytes" + what_to_do);
+  CHECK(enlarged("TASK.md", kMostFileBytes + 1) ==
+        "TASK.md: larger than 268435456 bytes" + what_to_do);
+}
+
+TEST_CASE("a challenge whose limits.memory_bytes does not hold its own tensors is refused") {
+  const Folder folder;
+  const TensorMemory needed = tensor_memory(folder.read());
+  CHECK(needed.arch == "x86_64");
+  // Two shapes with 3 inputs and 2 outputs each, none above 2 MiB.
+  CHECK(needed.bytes == 10 * (2u << 20));
+  const auto limited = [&](std::uint64_t bytes) {
+    return error_with("\"memory_bytes\": 1073741824", cat("\"memory_bytes\": ", bytes));
+  };
+  CHECK(limited(0) == "no error");
+  CHECK(limited(needed.bytes) == "no error");
+  CHECK(limited(needed.bytes - 1) ==
+        "challenge.json: limits.memory_bytes: 20971519 is less than the tensors of its shapes for "
+        "x86_64 take, 20971520 bytes; give that and what submissions may allocate");
 }
 
 TEST_CASE("the hash covers names and contents of all files but hidden ones and Python's cache") {
@@ -436,6 +480,33 @@ TEST_CASE("what a challenge hides is no part of it") {
     needed.file("challenge.json", with("[\"notes\"]", cat("[\"", name, "\"]")));
     CHECK(needed.error() ==
           cat("challenge.json: hidden: ", name, " is needed by those it would be hidden from"));
+  }
+}
+
+TEST_CASE("a challenge that changes after it was read is not copied as what it was") {
+  const Folder folder;
+  const Challenge challenge = folder.read();
+  const TempDir to;
+  copy_challenge(challenge, to.path() / "same");
+  folder.file("baseline.py", "faster");
+  const std::string message =
+      json_faults::message_of([&] { copy_challenge(challenge, to.path() / "other"); });
+  CHECK(message.find(": its files were changed while they were in use; try again") != message.npos);
+}
+
+TEST_CASE("copies of a challenge have the same modes whatever its own are") {
+  const Folder folder;
+  folder.file("tools/make.sh", "#!/bin/sh\n");
+  folder.file("table", "1");
+  for (const auto mode : {fs::perms::all, fs::perms::owner_read}) {
+    for (const char* name : {"tools/make.sh", "table"}) fs::permissions(folder.path() / name, mode);
+    const TempDir to;
+    copy_challenge(folder.read(), to.path() / "copy");
+    const auto copied = [&](const char* name) {
+      return static_cast<unsigned>(fs::status(to.path() / "copy" / name).permissions());
+    };
+    CHECK(copied("tools/make.sh") == 0755);
+    CHECK(copied("table") == 0644);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "archive.h"
 #include "error.h"
 #include "file.h"
 
@@ -38,11 +39,33 @@ TEST_CASE("submission files: a folder needs an entry, and Python comes first") {
   write_file_atomically(from / "kernel.cu", "text");
   CHECK(entry_file(from) == "");
   CHECK_THROWS_WITH_AS(copy_submission(from, work.path() / "a", 100),
-                       "from: no submission.py or submission.cu at the root of the folder", Error);
+                       "from: no submission.py or submission.cu at the root of the folder; name "
+                       "the file so that has prepare and kernel_fn",
+                       Error);
   write_file_atomically(from / "submission.cu", "text");
   CHECK(copy_submission(from, work.path() / "b", 100).count == 2);
   CHECK(entry_file(work.path() / "b") == "submission.cu");
   write_file_atomically(from / "submission.py", "text");
   CHECK(entry_file(from) == "submission.py");
   CHECK(entry_file(work.path() / "missing") == "");
+}
+
+TEST_CASE("submission files: a submission.py that is a folder, or lies deeper, is told as that") {
+  const TempDir work("kjudge-test");
+  const fs::path from = work.path() / "from";
+  fs::create_directories(from / "submission.py");
+  write_file_atomically(from / "submission.py/a.py", "text");
+  CHECK_THROWS_WITH_AS(copy_submission(from, work.path() / "a", 100),
+                       "from: submission.py is a folder; a file of that name is what is called",
+                       Error);
+  const fs::path deep = work.path() / "deep";
+  fs::create_directories(deep / "src");
+  write_file_atomically(deep / "src/submission.cu", "text");
+  CHECK_THROWS_WITH_AS(copy_submission(deep, work.path() / "b", 100),
+                       "deep: no submission.py or submission.cu at the root of the folder; hand in "
+                       "the folder of src/submission.cu",
+                       Error);
+  write_file_atomically(work.path() / "mine.tar.zst", make_archive({{"a/b", "text"}, {"c", ""}}));
+  CHECK_THROWS_WITH_AS(copy_submission(work.path() / "mine.tar.zst", work.path() / "c", 100),
+                       doctest::Contains("mine.tar.zst: no submission.py"), Error);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "challenge/challenge.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,6 +10,7 @@
 
 #include "challenge/challenge_format.h"
 #include "challenge/generators.h"
+#include "challenge/tensor_memory.h"
 #include "error.h"
 #include "file.h"
 #include "file_names.h"
@@ -26,6 +29,8 @@ constexpr std::array<std::string_view, 35> kPythonWords = {
     "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
     "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
     "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
+
+constexpr const char* kManifest = "challenge.json";
 
 struct RequiredFile {
   std::string_view name, what;
@@ -367,13 +372,53 @@ class Resolver {
   std::string path_;
 };
 
-// Of what `sha256sum` prints for the files.
-std::string files_sha256(const fs::path& folder, const std::vector<std::string>& names) {
-  std::string lines;
-  for (const std::string& name : names) {
-    lines += cat(sha256_hex(read_file(folder / name)), "  ", name, "\n");
+// Fault::package with `why`, for which it is needed, unless a file is there.
+void require_file(const fs::path& path, std::string_view why) {
+  std::error_code error;
+  const auto status = fs::symlink_status(path, error);
+  if (fs::is_regular_file(status)) return;
+  std::string_view what = "neither a file nor a folder";
+  if (status.type() == fs::file_type::none)
+    throw Error(Fault::host, cat(path.string(), ": ", error.message()));
+  if (!fs::exists(status)) what = "no such file";
+  if (fs::is_directory(status)) what = "is a folder, expected a file";
+  if (fs::is_symlink(status)) what = "is a link; copy the file into the challenge";
+  throw Error(Fault::package, cat(path.string(), ": ", what, "; ", why));
+}
+
+std::string read_challenge_file(const fs::path& folder, const std::string& name) {
+  const bool manifest = name == kManifest;
+  try {
+    return read_file(folder / name, manifest ? kMostManifestBytes : kMostFileBytes);
+  } catch (const Error& error) {
+    if (error.fault() != Fault::malformed) throw;
+    throw Error(
+        Fault::package,
+        cat(error.what(), "; make what is large when it is needed, in prepare or inputs.py"));
   }
-  return sha256_hex(lines);
+}
+
+// Of what `sha256sum` prints for the files.
+class FilesDigest {
+ public:
+  void add(const std::string& name, std::string_view bytes) {
+    lines_ += cat(sha256_hex(bytes), "  ", name, "\n");
+  }
+  std::string hex() const { return sha256_hex(lines_); }
+
+ private:
+  std::string lines_;
+};
+
+// With less even a submission that allocates nothing would be told that it takes too much.
+void check_memory(const Challenge& challenge, const fs::path& path) {
+  const std::uint64_t limit = challenge.limits.memory_bytes;
+  const TensorMemory needed = tensor_memory(challenge);
+  if (limit == 0 || limit >= needed.bytes) return;
+  throw Error(Fault::package,
+              cat(path.string(), ": limits.memory_bytes: ", limit,
+                  " is less than the tensors of its shapes for ", needed.arch, " take, ",
+                  needed.bytes, " bytes; give that and what submissions may allocate"));
 }
 
 bool has_custom_check(const Shape& shape) {
@@ -410,20 +455,13 @@ std::string_view name(FloorFrom from) {
 std::string_view name(CheckKind kind) { return kCheckNames.at(static_cast<std::size_t>(kind)); }
 
 Challenge read_challenge(const fs::path& folder) {
-  const fs::path path = folder / "challenge.json";
-  if (!fs::is_regular_file(path)) {
-    throw Error(Fault::package, cat(path.string(),
-                                    ": no such file; a challenge is a folder with "
-                                    "challenge.json (see kjudge-challenge(5))"));
-  }
+  const fs::path path = folder / kManifest;
+  require_file(path, "a challenge is a folder with challenge.json (see kjudge-challenge(5))");
   for (const RequiredFile& file : kRequiredFiles) {
-    if (!fs::is_regular_file(folder / file.name)) {
-      throw Error(Fault::package, cat((folder / file.name).string(),
-                                      ": no such file; a challenge needs it: ", file.what));
-    }
+    require_file(folder / file.name, cat("a challenge needs it: ", file.what));
   }
-  constexpr std::size_t kLimit = 16 << 20;
-  const Json json = parse_json(read_file(path, kLimit), path.string(), Fault::package);
+  const std::string text = read_challenge_file(folder, kManifest);
+  const Json json = parse_json(text, path.string(), Fault::package);
   const ChallengeFile file =
       challenge_table().read(JsonCursor(json, path.native(), Fault::package));
 
@@ -444,33 +482,50 @@ Challenge read_challenge(const fs::path& folder) {
   challenge.limits = file.limits;
   challenge.rates = file.rates;
   challenge.shapes = Resolver(file, path.string()).shapes();
+  check_memory(challenge, path);
   const auto files = challenge_files(folder, challenge.hidden);
   const auto require = [&](std::string_view name) {
     if (is_one_of(files, name)) return;
     throw Error(Fault::package, cat(path.string(), ": hidden: ", name,
                                     " is needed by those it would be hidden from"));
   };
-  require("challenge.json");
+  require(kManifest);
   for (const RequiredFile& file_needed : kRequiredFiles) require(file_needed.name);
   const bool python =
       std::any_of(challenge.shapes.begin(), challenge.shapes.end(), [](const Shape& shape) {
         return std::any_of(shape.regimes.begin(), shape.regimes.end(), uses_python);
       });
-  if (python && !fs::is_regular_file(folder / "inputs.py")) {
-    throw Error(Fault::package, cat((folder / "inputs.py").string(),
-                                    ": no such file; it makes the inputs whose generator is "
-                                    "\"python\""));
+  if (python) {
+    require_file(folder / "inputs.py", "it makes the inputs whose generator is \"python\"");
+    require("inputs.py");
   }
-  if (python) require("inputs.py");
   const bool custom =
       std::any_of(challenge.shapes.begin(), challenge.shapes.end(), has_custom_check);
-  if (custom && !fs::is_regular_file(folder / "check.py")) {
-    throw Error(Fault::package, cat((folder / "check.py").string(),
-                                    ": no such file; it does the checks that are \"custom\""));
+  if (custom) {
+    require_file(folder / "check.py", "it does the checks that are \"custom\"");
+    require("check.py");
   }
-  if (custom) require("check.py");
-  challenge.sha256 = files_sha256(folder, files);
+  FilesDigest digest;
+  for (const std::string& name : files) {
+    digest.add(name, name == kManifest ? text : read_challenge_file(folder, name));
+  }
+  challenge.sha256 = digest.hex();
   return challenge;
+}
+
+void read_challenge_files(
+    const Challenge& challenge,
+    const std::function<void(const std::string& name, std::string bytes)>& take) {
+  FilesDigest digest;
+  for (const std::string& name : challenge_files(challenge.folder, challenge.hidden)) {
+    std::string bytes = read_challenge_file(challenge.folder, name);
+    digest.add(name, bytes);
+    take(name, std::move(bytes));
+  }
+  if (digest.hex() == challenge.sha256) return;
+  throw Error(Fault::package, cat(challenge.folder.string(),
+                                  ": its files were changed while they were in use; try again when "
+                                  "nobody writes to them"));
 }
 
 std::vector<std::string> challenge_files(const fs::path& folder,
@@ -504,12 +559,20 @@ std::vector<std::string> challenge_files(const fs::path& folder,
   return names;
 }
 
+bool is_program(std::string_view bytes) {
+  return bytes.starts_with("#!") || bytes.starts_with(
+                                        "\x7f"
+                                        "ELF");
+}
+
 void copy_challenge(const Challenge& challenge, const fs::path& to) {
   fs::create_directory(to);
-  for (const std::string& name : challenge_files(challenge.folder, challenge.hidden)) {
+  read_challenge_files(challenge, [&](const std::string& name, const std::string& bytes) {
     fs::create_directories((to / name).parent_path());
-    fs::copy_file(challenge.folder / name, to / name);
-  }
+    write_new_file(to / name, bytes);
+    const mode_t mode = is_program(bytes) ? 0755 : 0644;
+    if (::chmod((to / name).c_str(), mode) != 0) throw_errno((to / name).string());
+  });
 }
 
 bool runs_on(const Shape& shape, const std::string& arch) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -151,6 +152,8 @@ struct Challenge {
   std::string sha256;         // of challenge_files(): all that a contestant's evaluation depends on
 };
 
+inline constexpr std::size_t kMostManifestBytes = 16 << 20, kMostFileBytes = 256 << 20;
+
 // Reads FOLDER/challenge.json and checks that every file it needs is there. Fault::package with
 // file, field and what was expected.
 Challenge read_challenge(const std::filesystem::path& folder);
@@ -161,7 +164,19 @@ Challenge read_challenge(const std::filesystem::path& folder);
 std::vector<std::string> challenge_files(const std::filesystem::path& folder,
                                          const std::vector<std::string>& hidden);
 
-// Copies those files into the new folder `to`.
+// Passes each of those files to `take`. Fault::package for one larger than kMostFileBytes, and at
+// the end when they are not what read_challenge read: somebody writes to them.
+void read_challenge_files(
+    const Challenge& challenge,
+    const std::function<void(const std::string& name, std::string bytes)>& take);
+
+// Whether a file with these bytes is executable in a package and in copies of a challenge: what a
+// system can start, a script that begins with "#!" or an ELF image. Not as it is in the folder: a
+// challenge is the same whatever a checkout or a umask makes of modes.
+bool is_program(std::string_view bytes);
+
+// Copies those files, as read_challenge_files reads them, into the new folder `to`, with mode 0644,
+// or 0755 for programs.
 void copy_challenge(const Challenge& challenge, const std::filesystem::path& to);
 
 // Whether `arch` ("x86_64", "sm_90") runs it.

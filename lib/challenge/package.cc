@@ -37,12 +37,26 @@ void check_server(const std::string& server) {
                   "user, password or query"));
 }
 
+// Whether it lies in an unpacked package, as that has it: what it hides was left out there, and
+// what is there is known to all.
+bool is_packed(const Challenge& challenge) {
+  const fs::path packages = fs::canonical(challenge.folder).parent_path();
+  const fs::path manifest = packages.parent_path().parent_path().parent_path() / "package.json";
+  if (!packages.native().ends_with("/lib/kjudge/packages") || !fs::is_regular_file(manifest)) {
+    return false;
+  }
+  const std::string text = read_file(manifest);
+  return package_from_json(text, manifest).challenge_sha256 == challenge.sha256;
+}
+
 void require_hidden(const Challenge& challenge) {
+  if (is_packed(challenge)) return;
   for (const std::string& name : challenge.hidden) {
     if (fs::exists(challenge.folder / name)) continue;
     throw Error(Fault::package,
                 cat((challenge.folder / "challenge.json").string(), ": hidden: there is no ", name,
-                    "; under another name it would be packed"));
+                    "; under another name it would be packed: write the name that it has, or "
+                    "leave it out of hidden"));
   }
 }
 
@@ -79,16 +93,14 @@ class Packing {
  private:
   // In lib/kjudge/packages, where kjudge finds it as the only one there is.
   void add_challenge() {
-    for (const std::string& name : challenge_files(challenge_.folder, challenge_.hidden)) {
-      const fs::path path = challenge_.folder / name;
-      const bool executable =
-          (fs::status(path).permissions() & fs::perms::owner_exec) != fs::perms::none;
-      ArchiveFile file{name, read_file(path), executable};
+    read_challenge_files(challenge_, [&](const std::string& name, std::string bytes) {
+      ArchiveFile file{name, std::move(bytes)};
+      file.executable = is_program(file.bytes);
       // What a contestant reads and changes is at the top too.
       if (name == "TASK.md" || name == "submission.py") files_.push_back(file);
       file.name = cat("lib/kjudge/packages/", challenge_.name, "/", name);
       files_.push_back(std::move(file));
-    }
+    });
   }
 
   void add_scripts() {

@@ -56,7 +56,8 @@ struct Package {
 };
 
 // Nothing that the challenge hides is in it. Fault::usage for a server's address that is none and
-// what program_files() throws; Fault::package for a hidden file that is not there.
+// what program_files() throws; Fault::package for a hidden file that is not there,
+// unless the challenge is an unpacked package's.
 Package make_package(const Challenge& challenge, const PackageOptions& options);
 
 }  // namespace kjudge

@@ -97,6 +97,18 @@ Finding find_program(const char* program, const char* what_for, State without) {
   return {State::good, program, finished.output.substr(0, finished.output.find('\n')), ""};
 }
 
+Finding find_python() {
+  Finding finding = find_program("python3", "every capture", State::failure);
+  if (finding.state != State::good) return finding;
+  ChildOptions child;
+  child.program = "/usr/bin/env";
+  child.arguments = {"python3", "-B", (library_directory() / "harness/_python.py").string()};
+  const auto finished = run_to_end(child, std::chrono::seconds(10), 4096);
+  if (finished.status && finished.status->ok()) return finding;
+  return {State::failure, finding.name, finding.what,
+          finished.output.substr(0, finished.output.find('\n'))};
+}
+
 // The recorder holds a CUPTI of the toolkit that built it; an older driver refuses it.
 Finding find_cupti() {
   const Driver& driver = Driver::open(DriverKind::cuda);
@@ -266,7 +278,7 @@ std::vector<Finding> examine_machine() {
     findings.push_back(find_program("ncu", "kjudge profile", State::warning));
   }
   find_devices(DriverKind::host, findings);
-  findings.push_back(find_program("python3", "every capture", State::failure));
+  findings.push_back(find_python());
   findings.push_back(find_program("cc", "submissions that compile C", State::warning));
   findings.push_back(find_cores());
   findings.push_back(find_governor());

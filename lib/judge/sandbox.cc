@@ -69,8 +69,8 @@ constexpr const char* kSystem[] = {"/usr",
                                    "/etc/nsswitch.conf"};
 
 // Of a GPU, beside its own /dev/nvidiaN. In /proc its driver has no files of a process, so a new
-// /proc has them too. Enough for torch, Triton and NVRTC on an H200; what another driver needs shows
-// as a CUDA error of the capture, and belongs here.
+// /proc has them too. Enough for torch, Triton and NVRTC on an H200; what another driver needs
+// shows as a CUDA error of the capture, and belongs here.
 constexpr const char* kGpuNodes[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"};
 
 // All of the judge's environment that goes inside, when it is set.
@@ -320,10 +320,13 @@ void Sandbox::find_python() {
   ChildOptions child;
   child.program = "/usr/bin/env";
   child.directory = "/";
-  child.arguments = {"python3", "-c",
-                     "import os, site, sys\n"
+  child.arguments = {"python3", "-B", "-c",
+                     "import sys\n"
+                     "sys.path[0] = sys.argv[1]\n"
+                     "import _python, os, site\n"
                      "print(os.path.dirname(sys.executable), site.getuserbase(), sys.prefix,"
-                     " sys.base_prefix, *sys.path[1:], sep='\\n')"};
+                     " sys.base_prefix, *sys.path[1:], sep='\\n')",
+                     (library_directory() / "harness").string()};
   const auto finished = run_to_end(child, std::chrono::seconds(60), 1 << 16);
   if (!finished.status || !finished.status->ok()) {
     missing(cat("python3 could not be started: ", finished.output),

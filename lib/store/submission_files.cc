@@ -60,6 +60,22 @@ void list_folder(const fs::path& folder, const std::string& prefix, NameRules& r
   }
 }
 
+std::string why_no_entry_file(const fs::path& folder, const std::vector<FolderEntry>& entries) {
+  for (const char* name : {"submission.py", "submission.cu"}) {
+    if (fs::is_directory(folder / name)) {
+      return cat(name, " is a folder; a file of that name is what is called");
+    }
+  }
+  constexpr std::string_view kNone = "no submission.py or submission.cu at the root of the folder";
+  for (const FolderEntry& entry : entries) {
+    const std::string file = entry.source.filename();
+    if (file == "submission.py" || file == "submission.cu") {
+      return cat(kNone, "; hand in the folder of ", entry.name);
+    }
+  }
+  return cat(kNone, "; name the file so that has prepare and kernel_fn");
+}
+
 std::vector<FolderEntry> list_submission(const fs::path& from) {
   std::error_code error;
   const auto status = fs::status(from, error);
@@ -77,17 +93,15 @@ std::vector<FolderEntry> list_submission(const fs::path& from) {
     }
     return {{from, from.extension() == ".cu" ? "submission.cu" : "submission.py", false}};
   }
-  if (!fs::is_directory(status)) refuse(from.string(), "neither a file nor a folder");
+  if (!fs::is_directory(status)) {
+    refuse(from.string(), "neither a file nor a folder; hand in one of them");
+  }
   std::vector<FolderEntry> entries;
   NameRules rules;
   list_folder(from, "", rules, entries);
   std::sort(entries.begin(), entries.end(),
             [](const FolderEntry& a, const FolderEntry& b) { return a.name < b.name; });
-  if (entry_file(from).empty()) {
-    throw Error(Fault::submission,
-                cat(from.filename().string(),
-                    ": no submission.py or submission.cu at the root of the folder"));
-  }
+  if (entry_file(from).empty()) refuse(from.filename().string(), why_no_entry_file(from, entries));
   return entries;
 }
 
@@ -163,8 +177,9 @@ SubmissionFiles copy_submission(const fs::path& from, const fs::path& to,
   const TempDir work("kjudge-unpack");
   ArchiveLimits limits;
   limits.bytes = limit_bytes;
-  unpack_archive(from, work.path() / "files", limits, Fault::submission);
-  return copy_files(root_of(work.path() / "files"), to, limit_bytes);
+  const fs::path files = work.path() / from.filename();  // messages name it
+  unpack_archive(from, files, limits, Fault::submission);
+  return copy_files(root_of(files), to, limit_bytes);
 }
 
 }  // namespace kjudge

@@ -28,7 +28,8 @@ class BadChallenge(_kjudge.Case):
                 shutil.rmtree(self.path("challenge"))
 
     def test_memory_that_holds_no_tensors(self):
-        self.fails(self.small_challenge(limits={"memory_bytes": 1 << 20}), "limits.memory_bytes")
+        self.fails(self.small_challenge(limits={"memory_bytes": 1 << 20}),
+                   "challenge.json: limits.memory_bytes: 1048576 is less than", "bytes; give that")
 
     def test_missing_file(self):
         challenge = self.small_challenge()

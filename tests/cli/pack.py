@@ -73,6 +73,44 @@ class Pack(_kjudge.Case):
         with open(first, "rb") as a, open(second, "rb") as b:
             self.assertEqual(a.read(), b.read())
 
+    def test_same_content_same_bytes_whatever_its_modes(self):
+        """As another checkout or umask leaves them. What is a program is told by its bytes."""
+        challenge = self.small_challenge()
+        self.write(os.path.join(challenge, "tools", "make.sh"), "#!/bin/sh\n")
+        self.write(os.path.join(challenge, "table.txt"), "1\n")
+        archives = []
+        for mode in (0o755, 0o644, 0o600):
+            for parent, _, names in os.walk(challenge):
+                for name in names:
+                    os.chmod(os.path.join(parent, name), mode)
+            archives.append(self.pack(challenge, "--no-check", output=self.path("%o.tar.zst" % mode))[0])
+        contents = set()
+        for archive in archives:
+            with open(archive, "rb") as file:
+                contents.add(file.read())
+        self.assertEqual(len(contents), 1)
+        inner = os.path.join(self.unpack(archives[0]), "lib", "kjudge", "packages", "softmax")
+        for name, executable in (("tools/make.sh", True), ("table.txt", False), ("baseline.py", False)):
+            self.assertEqual(os.access(os.path.join(inner, name), os.X_OK), executable, name)
+
+    def test_a_package_with_hidden_files_packs_again(self):
+        """To the same package; elsewhere a hidden file that is not there may be one misspelt."""
+        challenge = self.small_challenge(hidden=["solution"])
+        self.write(os.path.join(challenge, "solution", "fast.py"), "UNSEEN")
+        first, _ = self.pack(challenge, "--no-check")
+        package = self.unpack(first)
+        inner = os.path.join(package, "lib", "kjudge", "packages", "softmax")
+        again, _ = self.pack(inner, "--no-check", output=self.path("again.tar.zst"))
+        with open(first, "rb") as a, open(again, "rb") as b:
+            self.assertEqual(a.read(), b.read())
+        self.write(os.path.join(inner, "solutoin", "fast.py"), "UNSEEN")
+        _, err = self.pack(inner, "--no-check", status=3)
+        self.assertIn("hidden: there is no solution; under another name it would be packed: write the name that "
+                      "it has, or leave it out of hidden", err)
+        shutil.rmtree(os.path.join(inner, "solutoin"))
+        copy = shutil.copytree(inner, self.path("copy"))
+        self.assertIn("hidden: there is no solution", self.pack(copy, "--no-check", status=3)[1])
+
     def test_what_is_in_it(self):
         challenge = self.small_challenge(hidden=["solution", "notes.txt"])
         for name in ("solution/fast.py", "notes.txt", ".git/config", "__pycache__/reference.pyc", "extra.h"):
@@ -114,8 +152,9 @@ class Pack(_kjudge.Case):
     def test_judges_where_no_kjudge_is(self):
         archive, _ = self.pack(self.small_challenge())
         package = self.unpack(archive)
-        out, _ = self.harness(package, "submission.py", "--pairs", "1")
+        out, err = self.harness(package, "submission.py", "--pairs", "1")
         self.assertIn("verdict: accepted", out)
+        self.assertIn("kjudge: taking softmax, version 1, in lib/kjudge/packages/softmax\n", err)
         # Where the dynamic linker would split the recorder's path, and others quote, escape or expand.
         odd = self.path("a b:c$d'\"\\e;*?[f]\ng${HOME}%s")
         shutil.move(package, odd)

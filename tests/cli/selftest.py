@@ -20,6 +20,19 @@ class Selftest(_kjudge.Case):
         self.assertEqual(result["trust"], "process")
         self.assert_nothing_left()
 
+    def test_which_challenge_is_taken_where_none_is_named(self):
+        challenge = self.small_challenge()
+        right = self.write("challenge/mine/right.py", _kjudge.RIGHT)
+        _, err = self.run_kjudge("selftest", right, "--pairs", "1")
+        self.assertIn("kjudge: taking softmax, version 1, in challenge\n", err)
+        os.mkdir(self.path("elsewhere"))
+        process = self.start("selftest", right, "--pairs", "1", cwd=self.path("elsewhere"))
+        self.assertIn("kjudge: taking softmax, version 1, in %s\n" % challenge, process.communicate()[1])
+        _, err = self.run_kjudge("selftest", right, "--pairs", "1", "--challenge", challenge)
+        self.assertNotIn("taking", err)
+        _, err = self.run_kjudge("selftest", self.write("right.py", _kjudge.RIGHT), status=2)
+        self.assertIn("which challenge? There is no challenge.json beside or above", err)  # of several packages
+
     def test_cuda_needs_a_gpu(self):
         challenge = self.small_challenge()
         file = self.write("mine.cu", "nothing that compiles\n")

@@ -172,7 +172,9 @@ class Submit(_kjudge.Case):
         os.mkdir(self.path("empty"))
         self.write("linked/submission.py", "1")
         os.symlink("/etc/passwd", self.path("linked", "secrets"))
-        for folder, why in (("empty", "no submission.py or submission.cu"), ("linked", self.A_LINK)):
+        self.write("inner/submission.py/a.py", "1")
+        for folder, why in (("empty", "no submission.py or submission.cu"), ("linked", self.A_LINK),
+                            ("inner", "submission.py is a folder; a file of that name is what is called")):
             _, err = self.submit(folder, "--run", "r", "--challenge", "c", server="http://127.0.0.1:9",
                                  status=2)
             self.assertIn(why, err)
