@@ -137,9 +137,9 @@ TEST_CASE("those with the same kernels say so on each other's pages") {
   CHECK(contest.page_says("3", "Same kernels as"));
   CHECK_FALSE(contest.page_says("2", "Same kernels as"));
   // As all pages have it, with nothing left to write.
-  const Site site = read_site(contest.results, {},
-                              [&](const std::string& line) { contest.said.push_back(line); });
-  CHECK(write_site(site, contest.output, contest.line()).written <= 2);  // who waits
+  const auto report = [&](const Error& error) { contest.said.push_back(error.what()); };
+  const Site site = read_site(contest.results, {}, report);
+  CHECK(write_site(site, contest.output, report).written <= 2);  // who waits
   CHECK(contest.said.empty());
 }
 
