@@ -92,6 +92,9 @@ void check_names(const std::string& run, const std::string& name) {
                                          " is not UTF-8 or holds control characters; rename it"));
     }
   }
+  if (const std::string rule = visible_rule(run); !rule.empty()) {
+    throw Error(Fault::submission, cat("the name of its run ", rule, "; rename it"));
+  }
 }
 
 StoredSubmission read_submission(const fs::path& folder, int number) {
