@@ -191,6 +191,26 @@ TEST_CASE("a holder that ended is not waited for, one of elsewhere is") {
 TEST_CASE("the holder renews its lease") {
   Store store;
   const StoredSubmission submission = store.add("ada", "1");
+TEST_CASE("a lease that cannot be read is over when it is older than any lasts") {
+  Store store;
+  const StoredSubmission submission = store.add("ada", "1");
+  auto holder = Claim::take(submission, kLong);
+  const fs::path lease = lease_of(submission, 1);
+  const fs::path work = lease.parent_path() / "work";
+  fs::path sign = lease;
+  SUBCASE("it is empty") { write_file_atomically(lease, ""); }
+  SUBCASE("it is gone") {
+    fs::remove(lease);
+    sign = work;
+  }
+  CHECK_THROWS_AS(Claim::take(submission, kLong), Error);
+  age(sign, 86000);
+  CHECK_THROWS_AS(Claim::take(submission, kLong), Error);
+  age(sign, 1000);
+  CHECK(Claim::take(submission, kLong));
+  CHECK_FALSE(holder->held());
+}
+
   const auto claim = Claim::take(submission, std::chrono::seconds(1));
   const fs::path lease = lease_of(submission, 1);
   age(lease, 2000);

@@ -182,13 +182,16 @@ class Checker {
                     "nothing; the next judge takes over");
         }
       } catch (const Error& error) {
-        damage(claim / "lease.json",
-               cat(reason(error, claim / "lease.json"),
-                   open ? "; nobody can tell whether the submission is being judged, so it waits"
-                        : ""),
-               open ? cat("make sure that nobody judges it, then rename ",
-                          (claim / "work").string(), " to dropped")
-                    : "nothing; the claim is over");
+        damage(
+            claim / "lease.json",
+            cat(reason(error, claim / "lease.json"),
+                open
+                    ? "; nobody can tell whether the submission is being judged, so it waits until "
+                      "this is a day old"
+                    : ""),
+            open ? cat("make sure that nobody judges it, then rename ", (claim / "work").string(),
+                       " to dropped")
+                 : "nothing; the claim is over");
       }
       if (open && attempt != attempts.back()) {
         damage(claim / "work", "two claims are open at the same time",

@@ -23,6 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kMostLeaseSeconds = 86400;
+
 const FieldTable<Lease>& lease_table() {
   using P = ProcessIdentity;
   using L = Lease;
@@ -40,7 +42,7 @@ const FieldTable<Lease>& lease_table() {
       format_field<L>("kjudge-lease/1"),
       required("attempt", &L::attempt, integer_kind(1, 1 << 30), "number of the claim"),
       required("holder", &L::holder, object_kind(holder), "process that judges"),
-      required("seconds", &L::seconds, integer_kind(1, 86400),
+      required("seconds", &L::seconds, integer_kind(1, kMostLeaseSeconds),
                "after the file's time of modification, which the holder renews, until another "
                "judge may take over"),
       required("taken", &L::taken, line_kind(1, 40), "UTC, RFC 3339"),
@@ -74,10 +76,22 @@ double seconds_since_modified(const fs::path& path) {
 
 // A time in the future is as bad as one long past: the clock was set back, and a holder that lives
 // would have renewed it.
+bool no_sign_for(int seconds, const fs::path& path) {
+  return std::abs(seconds_since_modified(path)) > seconds;
+}
+
 bool is_over(const fs::path& claim) {
-  const Lease lease = read_lease(claim);
-  if (has_ended(lease.holder)) return true;
-  return std::abs(seconds_since_modified(claim / "lease.json")) > lease.seconds;
+  const fs::path file = claim / "lease.json";
+  std::optional<Lease> lease;
+  try {
+    lease = read_lease(claim);
+  } catch (const Error&) {
+    // Whoever holds it renews the file all the same, where there is one.
+    const bool has_file = ::access(file.c_str(), R_OK) == 0;
+    if (no_sign_for(kMostLeaseSeconds, has_file ? file : claim / "work")) return true;
+    throw;
+  }
+  return has_ended(lease->holder) || no_sign_for(lease->seconds, file);
 }
 
 // After this the holder's commit fails.

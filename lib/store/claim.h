@@ -39,7 +39,8 @@ Lease read_lease(const std::filesystem::path& claim);
 class Claim {
  public:
   // nullopt when another has it. A caller looks again whether the submission waits: the judge
-  // before may just have stored its verdict.
+  // before may just have stored its verdict. Where the lease of an open claim cannot be read, its
+  // fault, until it is older than any lease lasts.
   static std::optional<Claim> take(const StoredSubmission& submission, std::chrono::seconds lease);
   // Gives it up, unless committed.
   ~Claim();

@@ -277,6 +277,23 @@ bool has_files_to_remove(const StoredSubmission& submission) {
 
 void remove_files(const ResultsDirectory& results, const StoredSubmission& submission) {
   for (const int number : numbered(submission.folder / "evaluations")) {
+void require_files(const StoredSubmission& submission) {
+  const fs::path files = submission.folder / "files";
+  const auto require = [&](bool holds, std::string_view what) {
+    if (!holds) throw Error(Fault::malformed, cat(files.string(), ": ", what));
+  };
+  require(fs::is_directory(files), "is missing, and with it what was handed in");
+  std::string sha256;
+  try {
+    sha256 = read_submission_files(files).sha256;
+  } catch (const Error& error) {
+    if (error.fault() != Fault::submission) throw;
+    require(false, error.what());
+  }
+  require(sha256 == submission.identity.sha256,
+          "are not what was handed in: their hash is not that of submission.json");
+}
+
     const fs::path bundle =
         submission.folder / "evaluations" / std::to_string(number) / "bundle.kjb";
     if (fs::exists(bundle)) remove_shared(results.path(), bundle);

@@ -109,6 +109,9 @@ class ResultsDirectory {
 
 // Of a submission that asked for it (SubmissionIdentity::keep): removes what was handed in and
 // recorded, and leaves the verdict. Again does nothing more.
+// Fault::malformed where its files are not what was handed in, by the hash in submission.json.
+void require_files(const StoredSubmission& submission);
+
 void remove_files(const ResultsDirectory& results, const StoredSubmission& submission);
 // Whether its files are to go, and are still there: it has a verdict.
 bool has_files_to_remove(const StoredSubmission& submission);
