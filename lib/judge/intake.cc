@@ -122,6 +122,7 @@ std::vector<RefusedHandIn> take_in(ResultsDirectory& results, const Challenge& c
       ResultsDirectory::HandIn hand_in{path, run_of(path), challenge.name,
                                        challenge.limits.submission_bytes};
       hand_in.variant = from.variant;
+      hand_in.after = from.after;
       results.add(hand_in, present);
     } catch (const Error& error) {
       not_taken(error);

@@ -23,6 +23,7 @@ struct RefusedHandIn {
 struct IntakeFrom {
   std::filesystem::path folder;
   VariantRequest variant;  // as SubmissionIdentity has it
+  int after = 0;           // as ResultsDirectory::HandIn has it
 };
 // Puts every submission of the folder (each .py or .cu file, each archive and each folder
 // with submission.py or submission.cu, in the order of their names; run = name without .py, .cu or

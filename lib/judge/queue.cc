@@ -133,7 +133,7 @@ class Queue {
       present.back().challenge = one.challenge;
     }
     done_.refused = take_in(
-        results_, challenge_, {options_.from, options_.variant}, present,
+        results_, challenge_, {options_.from, options_.variant, index_.last_number()}, present,
         [&](const std::string& text) { say(text); }, reports_.left_out);
   }
 

@@ -14,6 +14,7 @@
 #include "file.h"
 #include "score/result_json.h"
 #include "sha256.h"
+#include "store/check_relations.h"
 #include "store/claim.h"
 #include "store/identity.h"
 #include "store/judgements.h"
@@ -330,7 +331,7 @@ class Checker {
     names(folder, file_names(folder), false);
     for (const std::string& name : file_names(folder)) {
       const std::string advice =
-          "copy it from a backup, or remove it: then whoever hands in first has the run";
+          "copy it from a backup, or remove it, then: kjudge fsck --restore-runs";
       try {
         const Run run = read_run(folder / name);
         if (folder / name != run_file(results_.path(), run.name)) {
@@ -466,6 +467,8 @@ class Checker {
     } else if (kept.from_file() == ScoreIndex::FromFile::used && !kept.agrees_with(anew)) {
       damage(path, "did not say what the files say", "nothing; it was written anew");
     }
+    check_relations(results_, anew,
+                    [&](StoreFinding found) { check_.findings.push_back(std::move(found)); });
     anew.save();
   }
 

@@ -46,6 +46,9 @@ const FieldTable<Lease>& lease_table() {
                "after the file's time of modification, which the holder renews, until another "
                "judge may take over"),
       required("taken", &L::taken, line_kind(1, 40), "UTC, RFC 3339"),
+      optional("evaluation", &L::evaluation, integer_kind(0, 1 << 30),
+               "number of the evaluation that it stored; absent where there is none, and of an "
+               "older kjudge"),
   });
   return table;
 }
@@ -190,6 +193,20 @@ std::optional<Claim> Claim::take(const StoredSubmission& submission, std::chrono
   return Claim(path, attempt, lease);
 }
 
+// So that the verdict is missed when it is lost. Nothing else depends on it.
+void Claim::note_stored(int evaluation) const {
+  try {
+    Lease lease = read_lease(path_);
+    lease.evaluation = evaluation;
+    const UnfinishedFolder folder(path_.parent_path());  // which is swept
+    write_file_atomically(folder.path() / "lease.json",
+                          print_json(Json{lease_table().write(lease)}));
+    fs::rename(folder.path() / "lease.json", path_ / "lease.json");
+  } catch (const Error&) {
+  } catch (const fs::filesystem_error&) {
+  }
+}
+
 fs::path Claim::folder() const { return path_ / "work"; }
 
 bool Claim::held() const { return fs::is_directory(folder()); }
@@ -217,6 +234,7 @@ std::optional<int> Claim::commit(StoredSubmission& submission, const Evaluation&
     return std::nullopt;
   }
   remove_running(path_);
+  note_stored(number);
   submission.evaluations.push_back(number);
   return number;
 }

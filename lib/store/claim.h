@@ -19,8 +19,9 @@ namespace kjudge {
 struct Lease {
   int attempt = 0;
   ProcessIdentity holder;
-  int seconds = 0;    // without a sign of life until another may take over
-  std::string taken;  // UTC, RFC 3339
+  int seconds = 0;     // without a sign of life until another may take over
+  std::string taken;   // UTC, RFC 3339
+  int evaluation = 0;  // that it stored; 0: none, or not yet
 };
 JsonFormat lease_json_format();
 // Fault::malformed, Fault::host.
@@ -62,6 +63,7 @@ class Claim {
 
  private:
   class Renewal;
+  void note_stored(int evaluation) const;
   Claim(std::filesystem::path path, int attempt, std::chrono::seconds lease);
   std::filesystem::path path_;
   int attempt_ = 0;

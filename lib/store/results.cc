@@ -248,9 +248,16 @@ int ResultsDirectory::add(const HandIn& hand_in, const std::vector<SubmissionIde
   }
   // Only past what was looked at is there a free number, so two that add the same see each other.
   int number = present.empty() ? 1 : present.back().number + 1;
+  // One that is free below another was a lost submission's.
+  int given = hand_in.after;
+  if (const auto there = present.empty() ? numbered(submissions) : std::vector<int>();
+      !there.empty()) {
+    given = std::max(given, there.back());
+  }
   for (;; ++number) {
     const fs::path taken = submissions / std::to_string(number);
     if (!fs::exists(taken)) {
+      if (number <= given) continue;
       const Renamed renamed = rename_new(folder.path(), taken);
       if (renamed == Renamed::done) return number;
       if (renamed == Renamed::gone) {
@@ -270,13 +277,6 @@ int ResultsDirectory::add(const HandIn& hand_in, const std::vector<SubmissionIde
   }
 }
 
-bool has_files_to_remove(const StoredSubmission& submission) {
-  return !submission.identity.keep && !submission.evaluations.empty() &&
-         fs::exists(submission.folder / "files");
-}
-
-void remove_files(const ResultsDirectory& results, const StoredSubmission& submission) {
-  for (const int number : numbered(submission.folder / "evaluations")) {
 void require_files(const StoredSubmission& submission) {
   const fs::path files = submission.folder / "files";
   const auto require = [&](bool holds, std::string_view what) {
@@ -294,6 +294,13 @@ void require_files(const StoredSubmission& submission) {
           "are not what was handed in: their hash is not that of submission.json");
 }
 
+bool has_files_to_remove(const StoredSubmission& submission) {
+  return !submission.identity.keep && !submission.evaluations.empty() &&
+         fs::exists(submission.folder / "files");
+}
+
+void remove_files(const ResultsDirectory& results, const StoredSubmission& submission) {
+  for (const int number : numbered(submission.folder / "evaluations")) {
     const fs::path bundle =
         submission.folder / "evaluations" / std::to_string(number) / "bundle.kjb";
     if (fs::exists(bundle)) remove_shared(results.path(), bundle);

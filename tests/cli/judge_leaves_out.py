@@ -106,6 +106,21 @@ class JudgeLeavesOut(_kjudge.Case):
                     self.assert_others_judged(2)
         self.judge("--from", "from", "--jobs", "1", status=3)
 
+    def test_the_number_of_a_lost_submission_is_given_to_no_other(self):
+        self.hand_in("ada", "ben")
+        self.judge("--from", "from")
+        shutil.rmtree(self.path("results/submissions/2"))
+        os.remove(self.path("from/ben.py"))
+        self.judge("--from", "from")
+        self.hand_in("cyd")
+        self.judge("--from", "from")
+        self.assert_others_judged(3)
+        shutil.rmtree(self.path("results/submissions/3"))
+        self.write("dan.py", WRONG % "dan")
+        out, err = self.run_kjudge("submit", "dan.py", "--results", "results", "--challenge", self.challenge, "--run", "dan",
+                                   "--no-wait", status=None)
+        self.assertEqual(sorted(os.listdir(self.path("results/submissions"))), ["1", "4"], out + err)
+
     def test_what_cannot_be_read_is_refused(self):
         self.hand_in("ada", "cyd")
         self.write("from/ben/submission.py", WRONG % "ben")
