@@ -18,6 +18,7 @@
 #include "store/claim.h"
 #include "store/identity.h"
 #include "store/judgements.h"
+#include "store/kernels_hash.h"
 #include "store/numbered_folders.h"
 #include "store/pruning.h"
 #include "store/records.h"
@@ -244,6 +245,15 @@ class Checker {
     if (kept || fs::exists(folder / "bundle.kjb")) bundle(folder / "bundle.kjb", *evaluation);
   }
 
+  // nullopt: there is no recording, or bundle() tells what is wrong with it.
+  static std::optional<std::string> kernels_in(const fs::path& recording) {
+    try {
+      return kernels_sha256(BundleReader(recording).bundle());
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  }
+
   // Files that an evaluation may have, and older ones have not.
   void beside(const fs::path& folder, const Evaluation& evaluation) {
     file(folder / "secret.json", "; its hidden inputs cannot be made again",
@@ -254,10 +264,14 @@ class Checker {
          });
     file(folder / "kernels.sha256", "; nobody can tell who launches the same",
          cat("remove it: then it is computed from ", (folder / "bundle.kjb").string()),
-         [](const fs::path& path) {
+         [&](const fs::path& path) {
            const std::string text = read_file(path, 65);
            if (text.size() != 65 || text.find_first_not_of("0123456789abcdef") != 64) {
              throw Error(Fault::malformed, "is no SHA-256");
+           }
+           const auto launched = kernels_in(folder / "bundle.kjb");
+           if (launched && text.substr(0, 64) != *launched) {
+             throw Error(Fault::malformed, "is not of what the recording launches");
            }
          });
     for (const fs::path& profile : profile_files(folder)) {

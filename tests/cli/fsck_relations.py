@@ -140,6 +140,15 @@ class FsckRelations(_kjudge.Case):
         shutil.copytree(self.path("results/submissions/1"), self.path("results/submissions/4"))
         self.assert_found(self.findings(), "submissions/4/submission.json", "has the id of submission 1")
 
+    def test_a_hash_of_kernels_is_another_recordings(self):
+        self.fresh()
+        file = "submissions/1/evaluations/1/kernels.sha256"
+        self.write("results/" + file, "0" * 64 + "\n")
+        self.assert_found(self.findings(), file, "is not of what the recording launches", "remove it")
+        os.remove(self.path("results", file))
+        self.assertEqual(list(self.findings()), ["scores.index"])  # which had it from there
+        self.assertEqual(self.findings(status=0), {})
+
     def test_the_version_is_gone(self):
         self.fresh()
         os.remove(self.path("results/store.json"))

@@ -117,8 +117,8 @@ class JudgeLeavesOut(_kjudge.Case):
         self.assert_others_judged(3)
         shutil.rmtree(self.path("results/submissions/3"))
         self.write("dan.py", WRONG % "dan")
-        out, err = self.run_kjudge("submit", "dan.py", "--results", "results", "--challenge", self.challenge, "--run", "dan",
-                                   "--no-wait", status=None)
+        out, err = self.run_kjudge("submit", "dan.py", "--results", "results", "--challenge", self.challenge,
+                                   "--run", "dan", "--no-wait", status=None)
         self.assertEqual(sorted(os.listdir(self.path("results/submissions"))), ["1", "4"], out + err)
 
     def test_what_cannot_be_read_is_refused(self):
