@@ -162,6 +162,7 @@ int judge_with_jobs(const JudgeOptions& options, const Challenge& challenge, con
   }
   print(done, options, true);
   const int status = combined(ends);
+  if (status == exit_done && left_out.status() != exit_done) return left_out.status();
   return status == exit_done && !done.refused.empty() ? exit_not_accepted : status;
 }
 

@@ -69,14 +69,27 @@ bool printable_name(std::string_view name) {
                                  [](char32_t c) { return is_hidden(c) || is_joiner(c); });
 }
 
+std::string visible_rule(std::string_view name) {
+  if (name.empty()) return "is empty";
+  const auto decoded = characters(name);
+  if (!decoded || !std::all_of(decoded->begin(), decoded->end(), is_printable)) {
+    return "is not UTF-8 or holds characters that do not print";
+  }
+  if (is_space(decoded->front()) || is_space(decoded->back())) return "begins or ends with a space";
+  return "";
+}
+
 std::string name_rule(std::string_view name) {
   constexpr std::size_t kMost = 100;
-  if (name.empty()) return "is empty";
+  if (std::string broken = visible_rule(name); !broken.empty()) return broken;
   if (name.size() > kMost) return cat("is longer than ", kMost, " bytes");
-  if (!printable_name(name)) return "is not UTF-8 or holds characters that do not print";
   if (name.find('/') != name.npos) return "holds a \"/\"";
-  if (name.front() == ' ' || name.back() == ' ') return "begins or ends with a space";
   const std::u32string decoded = characters(name).value();
+  const auto is_other_space = [](char32_t c) { return is_space(c) && c != ' '; };
+  if (std::any_of(decoded.begin(), decoded.end(), is_other_space) ||
+      decoded.find(U"  ") != decoded.npos) {
+    return "holds two spaces in a row or one that is not U+0020, which pages show as one";
+  }
   if (std::any_of(decoded.begin(), decoded.end(), is_combining)) {
     return "holds combining characters or others that Unicode's composed form (NFC) has none of";
   }

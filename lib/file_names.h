@@ -42,8 +42,11 @@ class NameRules {
 // direction of the text or has no width.
 bool printable_name(std::string_view name);
 
-// Which rule the name of a run or a person breaks; "": none. It is 1 to 100 bytes of printable
-// UTF-8 in composed form (NFC) without '/' and without space at either end.
+// Which rule a name breaks that no other may pass for; "": none. Each of its characters prints
+// (unicode.h), and there is no space at either end.
+std::string visible_rule(std::string_view name);
+// Which rule the name of a run or a person breaks; "": none. It keeps to visible_rule(), is 1 to
+// 100 bytes in composed form (NFC), without '/', and its spaces are single ones, U+0020.
 std::string name_rule(std::string_view name);
 // The same for names that differ in upper and lower case alone, by Unicode's simple case mappings:
 // also sigma at the end of a word and the long s, but not sharp s for ss nor ligatures for their

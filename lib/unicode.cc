@@ -14,6 +14,20 @@ constexpr CharacterRange kHidden[] = {{0, 0x1f},        {0x7f, 0x9f},     {0xad,
                                       {0x61c, 0x61c},   {0x180e, 0x180e}, {0x200b, 0x200b},
                                       {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},
                                       {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe0fff}};
+constexpr CharacterRange kUnprintable[] = {
+#include "unprintable_characters.inc"
+};
+constexpr CharacterRange kSpace[] = {
+    {0x9, 0xd},       {0x20, 0x20},     {0x85, 0x85},     {0xa0, 0xa0},     {0x1680, 0x1680},
+    {0x2000, 0x200a}, {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000}};
+
+template <std::size_t count>
+bool is_in(const CharacterRange (&ranges)[count], char32_t character) {
+  const auto* range =
+      std::lower_bound(std::begin(ranges), std::end(ranges), character,
+                       [](const CharacterRange& a, char32_t wanted) { return a.last < wanted; });
+  return range != std::end(ranges) && range->first <= character;
+}
 
 std::string escape(char32_t character) {
   static constexpr std::string_view kDigits = "0123456789abcdef";
@@ -83,12 +97,11 @@ bool is_control(char32_t character) {
   return character < 0x20 || (character >= 0x7f && character < 0xa0);
 }
 
-bool is_hidden(char32_t character) {
-  const auto* range =
-      std::lower_bound(std::begin(kHidden), std::end(kHidden), character,
-                       [](const CharacterRange& a, char32_t wanted) { return a.last < wanted; });
-  return range != std::end(kHidden) && range->first <= character;
-}
+bool is_hidden(char32_t character) { return is_in(kHidden, character); }
+
+bool is_printable(char32_t character) { return !is_in(kUnprintable, character); }
+
+bool is_space(char32_t character) { return is_in(kSpace, character); }
 
 bool shows_as_it_is(std::string_view text) {
   while (!text.empty()) {

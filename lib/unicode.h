@@ -25,6 +25,10 @@ bool is_control(char32_t character);  // C0, delete, C1
 // direction, other line ends, what has no width. Not the two joiners (U+200C, U+200D), which
 // scripts and emoji need.
 bool is_hidden(char32_t character);
+// Whether a character shows, by itself, on any machine: none that is hidden, joins or chooses a
+// variant of another, is a letter with a blank glyph, or is not assigned in Unicode 14. Spaces are.
+bool is_printable(char32_t character);
+bool is_space(char32_t character);  // Unicode's White_Space
 
 // The one rule for texts of a line that people are shown: UTF-8 without hidden characters. Names
 // (file_names.h) keep to more.

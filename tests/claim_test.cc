@@ -101,6 +101,9 @@ TEST_CASE("a verdict is stored once, and its number is told") {
   CHECK(store.results.submission(1).evaluations == std::vector{1});
   CHECK(read_file(submission.folder / "evaluations/1/bundle.kjb") == "bundle");
   CHECK(latest_evaluation(submission)->id == "first");
+  CHECK(read_lease(submission.folder / "claims/1").evaluation == 1);
+  { const auto given_up = Claim::take(submission, kLong); }
+  CHECK(read_lease(submission.folder / "claims/2").evaluation == 0);
 }
 
 TEST_CASE("a holder whose lease is over cannot store, whether the other one has or not") {
@@ -188,6 +191,26 @@ TEST_CASE("a holder that ended is not waited for, one of elsewhere is") {
   }
 }
 
+TEST_CASE("a lease that cannot be read is over when it is older than any lasts") {
+  Store store;
+  const StoredSubmission submission = store.add("ada", "1");
+  auto holder = Claim::take(submission, kLong);
+  const fs::path lease = lease_of(submission, 1);
+  const fs::path work = lease.parent_path() / "work";
+  fs::path sign = lease;
+  SUBCASE("it is empty") { write_file_atomically(lease, ""); }
+  SUBCASE("it is gone") {
+    fs::remove(lease);
+    sign = work;
+  }
+  CHECK_THROWS_AS(Claim::take(submission, kLong), Error);
+  age(sign, 86000);
+  CHECK_THROWS_AS(Claim::take(submission, kLong), Error);
+  age(sign, 1000);
+  CHECK(Claim::take(submission, kLong));
+  CHECK_FALSE(holder->held());
+}
+
 TEST_CASE("the holder renews its lease") {
   Store store;
   const StoredSubmission submission = store.add("ada", "1");
@@ -244,6 +267,25 @@ TEST_CASE("many that add at once have a number each, and the same is there once"
   CHECK(found.back().identity.number == 9);
 }
 
+TEST_CASE("the number of a lost submission is given to no other") {
+  Store store;
+  const auto add = [&](const char* run, const std::vector<SubmissionIdentity>& present, int after) {
+    const fs::path file = store.folder.path() / "submission.py";
+    write_file_atomically(file, run);
+    ResultsDirectory::HandIn hand_in{file, run, "softmax", 1 << 20};
+    hand_in.after = after;
+    return store.results.add(hand_in, present);
+  };
+  for (const char* run : {"ada", "ben", "cyd"}) store.add(run, "1");
+  const auto all = store.results.submissions([](const Error&) {});
+  fs::remove_all(all[1].folder);
+  CHECK(add("dan", {}, 0) == 4);
+  CHECK(add("cyd", {}, 0) == 5);  // other files than before
+  CHECK(add("cyd", {}, 0) == 5);
+  fs::remove_all(store.folder.path() / "results/submissions/5");
+  CHECK(add("eve", {all[0].identity, all[2].identity}, 5) == 6);
+}
+
 TEST_CASE("what killed processes left unfinished is swept, not what others are at") {
   const TempDir folder;
   const UnfinishedFolder own(folder.path());
@@ -284,8 +326,8 @@ TEST_CASE("a judge that begins removes what a killed one wrote in the results di
 
 TEST_CASE("every field of lease.json refuses every wrong kind, and names itself") {
   Store store;
-  const StoredSubmission submission = store.add("ada", "1");
-  const auto claim = Claim::take(submission, kLong);
+  StoredSubmission submission = store.add("ada", "1");
+  Claim::take(submission, kLong)->commit(submission, some_evaluation("first"));
   const fs::path file = lease_of(submission, 1);
   const int tried = json_faults::try_every_fault(parse_json(read_file(file), "right", Fault::bug),
                                                  lease_json_format().schema,

@@ -197,6 +197,40 @@ TEST_CASE("names of runs and people") {
   for (const char* kept : {"a", "\u05d0", "\u20ac", "\U0001f600"}) CHECK(folded_name(kept) == kept);
 }
 
+TEST_CASE("no name passes for another by what does not print, or by its spaces") {
+  for (const char* hidden :
+       {"\u3164",     "\u115f", "\u1160", "\u034f", "\ufe0f",     "\u180b",     "\u17b4",
+        "\U0001d173", "\u2800", "\uffa0", "\u0378", "\ue000",     "\uffff",     "\u200d",
+        "\u00ad",     "\u2028", "\u0085", "\ufff9", "\U000f0000", "\U0001d159", "\U000e0100"}) {
+    CAPTURE(hidden);
+    CHECK(name_rule(cat("ada", hidden)) == "is not UTF-8 or holds characters that do not print");
+    CHECK(name_rule(hidden) != "");
+    CHECK(visible_rule(cat("a", hidden, "da")) != "");
+  }
+  for (const char* space : {" ", "\u00a0", "\u3000", "\u2003", "\u1680"}) {
+    CAPTURE(space);
+    CHECK(name_rule(space) == "begins or ends with a space");
+    CHECK(name_rule(cat("ada", space)) == "begins or ends with a space");
+    CHECK(name_rule(cat(space, "ada")) == "begins or ends with a space");
+    CHECK(name_rule(cat("ada", space, " b")) != "");
+    CHECK((name_rule(cat("ada", space, "b")) == "") == (std::string(space) == " "));
+  }
+  for (const char* good : {"\u0600 1", "\U0001f600", "\u0e01", "\u4e00", "\uac00", "\U0001f1e6"}) {
+    CHECK(name_rule(good) == "");
+  }
+}
+
+TEST_CASE("what folders bring has a run whose name prints too") {
+  const TempDir folder;
+  auto results = ResultsDirectory::make(folder.path() / "results");
+  for (const char* run : {"ada\u3164", "ada\u00a0", "ada\ufe0f"}) {
+    write_file_atomically(folder.path() / "submission.py", "pass\n");
+    CHECK_THROWS_WITH_AS(results.add({folder.path() / "submission.py", run, "softmax", 1000}, {}),
+                         doctest::Contains("the name of its run"), Error);
+  }
+  CHECK(results.add({folder.path() / "submission.py", "ada  2", "softmax", 1000}, {}) == 1);
+}
+
 TEST_CASE("a submission with an id is there once, whatever is in it") {
   const TempDir folder;
   auto results = ResultsDirectory::make(folder.path() / "results");

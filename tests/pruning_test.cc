@@ -80,8 +80,13 @@ struct Store {
     return count;
   }
 
+  // But for the challenge, of which no judge kept a copy here.
   std::vector<StoreFinding> check() const {
-    return check_store(results.path(), {[] {}, [](const fs::path&) {}}).findings;
+    auto found = check_store(results.path(), {[] {}, [](const fs::path&) {}}).findings;
+    std::erase_if(found, [&](const StoreFinding& one) {
+      return one.path.string().starts_with((results.path() / "challenges").string());
+    });
+    return found;
   }
 };
 

@@ -121,6 +121,19 @@ TEST_CASE("a claim that may be open is looked at until it is not") {
   CHECK_FALSE(index.find(2)->may_be_judged);
 }
 
+TEST_CASE("the index remembers the last number that a submission had") {
+  const Golden golden;
+  golden.look();
+  fs::remove_all(golden.folder.path() / "submissions/2");
+  CHECK(golden.look().size() == 1);
+  const ResultsDirectory results(golden.folder.path());
+  const auto ignore = [](const Error&) {};
+  CHECK(ScoreIndex(results, ignore).last_number() == 2);
+  CHECK(ScoreIndex(results, ignore, ScoreIndex::Begin::from_nothing).last_number() == 2);
+  fs::remove(golden.index());
+  CHECK(ScoreIndex(results, ignore).last_number() == 1);
+}
+
 TEST_CASE("a bad index is made anew") {
   const Golden golden;
   golden.look();

@@ -93,8 +93,8 @@ Backlog backlog(const std::vector<ScoredSubmission>& submissions, const Terms& t
     }
     double& turn = turns[identity.run];
     turn = std::max(turn, submission.claimed());
-    if (!submission.unreadable.empty()) continue;
     const ScoredEvaluation* evaluation = evaluation_on(submission, terms);
+    if (!submission.unreadable.empty()) continue;
     if (evaluation == nullptr && !identity.keep && has_verdict(submission)) continue;
     if (evaluation != nullptr && evaluation->verdict != Verdict::judge_error) {
       (identity.keep ? first : first_not_kept)

@@ -75,6 +75,7 @@ class Queue {
   JudgedQueue run() {
     begin();
     for (;;) {
+      left_out_.clear();
       remove_left();
       take_in_new();
       while (judge_next()) {
@@ -117,8 +118,10 @@ class Queue {
           one.evaluations.back().verdict == Verdict::judge_error) {
         continue;
       }
-      const StoredSubmission stored = results_.submission(one.number);
-      if (has_files_to_remove(stored)) remove_files(results_, stored);
+      unless_damaged(one.identity, [&] {
+        const StoredSubmission stored = results_.submission(one.number);
+        if (has_files_to_remove(stored)) remove_files(results_, stored);
+      });
     }
   }
 
@@ -129,8 +132,27 @@ class Queue {
       present.push_back(one.identity);
       present.back().challenge = one.challenge;
     }
-    done_.refused = take_in(results_, challenge_, {options_.from, options_.variant}, present,
-                            [&](const std::string& text) { say(text); });
+    done_.refused = take_in(
+        results_, challenge_, {options_.from, options_.variant, index_.last_number()}, present,
+        [&](const std::string& text) { say(text); }, reports_.left_out);
+  }
+
+  // What is damaged of one submission is no reason not to judge the others: it is left out until
+  // the next round.
+  void unless_damaged(const SubmissionIdentity& identity, const std::function<void()>& body) {
+    const auto leave_out = [&](Fault fault, const std::string& what) {
+      left_out_.insert(identity.number);
+      reports_.left_out(Error(
+          fault, cat(label_of(identity), "left out: ", what, "; kjudge fsck says what to do")));
+    };
+    try {
+      body();
+    } catch (const Error& error) {
+      if (error.fault() != Fault::malformed && error.fault() != Fault::host) throw;
+      leave_out(error.fault(), error.what());
+    } catch (const fs::filesystem_error& error) {
+      leave_out(Fault::host, error.what());
+    }
   }
 
   void wait() {
@@ -148,12 +170,22 @@ class Queue {
     if (reports_.waiting) reports_.waiting(now.waiting);
     done_.elsewhere = 0;
     for (const Waiting& waiting : now.waiting) {
-      StoredSubmission submission = results_.submission(waiting.submission->number);
-      auto claim = Claim::take(submission, options_.lease);
-      if (!claim) {
-        ++done_.elsewhere;
-        continue;
-      }
+      if (left_out_.contains(waiting.submission->number)) continue;
+      StoredSubmission submission;
+      std::optional<Claim> claim;
+      unless_damaged(waiting.submission->identity, [&] {
+        submission = results_.submission(waiting.submission->number);
+        if (waiting.answer == nullptr && !whole_.contains(waiting.submission->number)) {
+          require_files(submission);
+          whole_.insert(waiting.submission->number);
+        }
+        if (auto taken = Claim::take(submission, options_.lease)) {
+          claim.emplace(std::move(*taken));
+        } else {
+          ++done_.elsewhere;
+        }
+      });
+      if (!claim) continue;
       // Whoever had the claim before may have stored a verdict since; and now nobody can.
       submission = results_.submission(submission.identity.number);
       if (submission.evaluations.size() != waiting.submission->evaluations.size()) {
@@ -372,7 +404,9 @@ class Queue {
   std::vector<int> other_devices_;
   std::set<std::string> said_;
   std::set<int> tried_;
-  bool stored_ = false;  // since recordings were pruned
+  std::set<int> left_out_;  // submissions, in this round
+  std::set<int> whole_;     // whose files are what was handed in
+  bool stored_ = false;     // since recordings were pruned
   JudgedQueue done_;
 };
 

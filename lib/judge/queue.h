@@ -50,7 +50,7 @@ struct JudgedQueue {
 // What happens, for whoever shows it; each but the first two may be empty.
 struct QueueReports {
   ReportLine line;
-  ResultsDirectory::Report left_out;  // from the results directory: it cannot be read
+  ResultsDirectory::Report left_out;  // not judged or taken in: damaged, or it cannot be read
   ReportProgress progress;
   // What waits, whose turn is first first: before a submission is taken.
   std::function<void(const std::vector<Waiting>&)> waiting;
@@ -63,8 +63,9 @@ struct QueueReports {
 
 // Puts what is in `from` into the queue (judge/intake.h), then judges what waits (judge/backlog.h)
 // until nothing does that no other judge has. Several may judge into the same results, each with a
-// device of its own; nullopt when another process of this machine does so with this one. Throws
-// what evaluate() throws, after storing what was judged before.
+// device of its own; nullopt when another process of this machine does so with this one. What is
+// damaged of the results directory is reported, and the rest judged. Throws what evaluate()
+// throws, after storing what was judged before.
 std::optional<JudgedQueue> judge_queue(const Driver& driver, const Challenge& challenge,
                                        const QueueOptions& options, const QueueReports& reports);
 

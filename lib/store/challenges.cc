@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/challenges.h"
 
+#include <cerrno>
+#include <cstdio>
 #include <map>
 #include <utility>
 
@@ -17,16 +19,32 @@ fs::path kept_challenge_folder(const ResultsDirectory& results, const std::strin
   return results.path() / "challenges" / challenge / std::to_string(version);
 }
 
+namespace {
+
+bool is_kept(const Challenge& challenge, const fs::path& folder) {
+  try {
+    return read_challenge(folder).sha256 == challenge.sha256;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
 void keep_challenge(const ResultsDirectory& results, const Challenge& challenge) {
   const fs::path kept = kept_challenge_folder(results, challenge.name, challenge.version);
   const fs::path versions = kept.parent_path();
-  if (fs::exists(kept)) return;
+  if (is_kept(challenge, kept)) return;
   fs::create_directories(versions);
   sync_directory(versions.parent_path());
   sync_directory(results.path());
   sweep_unfinished(versions);
   const UnfinishedFolder folder(versions);
   copy_challenge(challenge, folder.path() / "challenge");
+  // Nothing refers to the one before; who is killed here leaves none, and the next judge keeps one.
+  if (::rename(kept.c_str(), (folder.path() / "before").c_str()) != 0 && errno != ENOENT) {
+    throw_errno(kept.string());
+  }
   rename_new(folder.path() / "challenge", kept);  // that of another judge is as good
 }
 

@@ -13,9 +13,11 @@
 namespace kjudge {
 
 // RESULTS/challenges/softmax/2/: version 2 of a challenge as it was when it was first judged here,
-// so that results can be read without its folder. It appears whole and for good.
+// so that results can be read without its folder. It appears whole.
 std::filesystem::path kept_challenge_folder(const ResultsDirectory& results,
                                             const std::string& challenge, int version);
+// Keeps it, in place of what is kept of this version and is another by its hash or cannot be read:
+// for a challenge of whose version nothing else was judged (judge/backlog.h refuses that).
 void keep_challenge(const ResultsDirectory& results, const Challenge& challenge);
 
 // Every one that can be read.

@@ -14,9 +14,11 @@
 #include "file.h"
 #include "score/result_json.h"
 #include "sha256.h"
+#include "store/check_relations.h"
 #include "store/claim.h"
 #include "store/identity.h"
 #include "store/judgements.h"
+#include "store/kernels_hash.h"
 #include "store/numbered_folders.h"
 #include "store/pruning.h"
 #include "store/records.h"
@@ -182,13 +184,16 @@ class Checker {
                     "nothing; the next judge takes over");
         }
       } catch (const Error& error) {
-        damage(claim / "lease.json",
-               cat(reason(error, claim / "lease.json"),
-                   open ? "; nobody can tell whether the submission is being judged, so it waits"
-                        : ""),
-               open ? cat("make sure that nobody judges it, then rename ",
-                          (claim / "work").string(), " to dropped")
-                    : "nothing; the claim is over");
+        damage(
+            claim / "lease.json",
+            cat(reason(error, claim / "lease.json"),
+                open
+                    ? "; nobody can tell whether the submission is being judged, so it waits until "
+                      "this is a day old"
+                    : ""),
+            open ? cat("make sure that nobody judges it, then rename ", (claim / "work").string(),
+                       " to dropped")
+                 : "nothing; the claim is over");
       }
       if (open && attempt != attempts.back()) {
         damage(claim / "work", "two claims are open at the same time",
@@ -240,6 +245,15 @@ class Checker {
     if (kept || fs::exists(folder / "bundle.kjb")) bundle(folder / "bundle.kjb", *evaluation);
   }
 
+  // nullopt: there is no recording, or bundle() tells what is wrong with it.
+  static std::optional<std::string> kernels_in(const fs::path& recording) {
+    try {
+      return kernels_sha256(BundleReader(recording).bundle());
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  }
+
   // Files that an evaluation may have, and older ones have not.
   void beside(const fs::path& folder, const Evaluation& evaluation) {
     file(folder / "secret.json", "; its hidden inputs cannot be made again",
@@ -250,10 +264,14 @@ class Checker {
          });
     file(folder / "kernels.sha256", "; nobody can tell who launches the same",
          cat("remove it: then it is computed from ", (folder / "bundle.kjb").string()),
-         [](const fs::path& path) {
+         [&](const fs::path& path) {
            const std::string text = read_file(path, 65);
            if (text.size() != 65 || text.find_first_not_of("0123456789abcdef") != 64) {
              throw Error(Fault::malformed, "is no SHA-256");
+           }
+           const auto launched = kernels_in(folder / "bundle.kjb");
+           if (launched && text.substr(0, 64) != *launched) {
+             throw Error(Fault::malformed, "is not of what the recording launches");
            }
          });
     for (const fs::path& profile : profile_files(folder)) {
@@ -327,7 +345,7 @@ class Checker {
     names(folder, file_names(folder), false);
     for (const std::string& name : file_names(folder)) {
       const std::string advice =
-          "copy it from a backup, or remove it: then whoever hands in first has the run";
+          "copy it from a backup, or remove it, then: kjudge fsck --restore-runs";
       try {
         const Run run = read_run(folder / name);
         if (folder / name != run_file(results_.path(), run.name)) {
@@ -463,6 +481,8 @@ class Checker {
     } else if (kept.from_file() == ScoreIndex::FromFile::used && !kept.agrees_with(anew)) {
       damage(path, "did not say what the files say", "nothing; it was written anew");
     }
+    check_relations(results_, anew,
+                    [&](StoreFinding found) { check_.findings.push_back(std::move(found)); });
     anew.save();
   }
 

@@ -23,6 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kMostLeaseSeconds = 86400;
+
 const FieldTable<Lease>& lease_table() {
   using P = ProcessIdentity;
   using L = Lease;
@@ -40,10 +42,13 @@ const FieldTable<Lease>& lease_table() {
       format_field<L>("kjudge-lease/1"),
       required("attempt", &L::attempt, integer_kind(1, 1 << 30), "number of the claim"),
       required("holder", &L::holder, object_kind(holder), "process that judges"),
-      required("seconds", &L::seconds, integer_kind(1, 86400),
+      required("seconds", &L::seconds, integer_kind(1, kMostLeaseSeconds),
                "after the file's time of modification, which the holder renews, until another "
                "judge may take over"),
       required("taken", &L::taken, line_kind(1, 40), "UTC, RFC 3339"),
+      optional("evaluation", &L::evaluation, integer_kind(0, 1 << 30),
+               "number of the evaluation that it stored; absent where there is none, and of an "
+               "older kjudge"),
   });
   return table;
 }
@@ -74,10 +79,22 @@ double seconds_since_modified(const fs::path& path) {
 
 // A time in the future is as bad as one long past: the clock was set back, and a holder that lives
 // would have renewed it.
+bool no_sign_for(int seconds, const fs::path& path) {
+  return std::abs(seconds_since_modified(path)) > seconds;
+}
+
 bool is_over(const fs::path& claim) {
-  const Lease lease = read_lease(claim);
-  if (has_ended(lease.holder)) return true;
-  return std::abs(seconds_since_modified(claim / "lease.json")) > lease.seconds;
+  const fs::path file = claim / "lease.json";
+  std::optional<Lease> lease;
+  try {
+    lease = read_lease(claim);
+  } catch (const Error&) {
+    // Whoever holds it renews the file all the same, where there is one.
+    const bool has_file = ::access(file.c_str(), R_OK) == 0;
+    if (no_sign_for(kMostLeaseSeconds, has_file ? file : claim / "work")) return true;
+    throw;
+  }
+  return has_ended(lease->holder) || no_sign_for(lease->seconds, file);
 }
 
 // After this the holder's commit fails.
@@ -176,6 +193,20 @@ std::optional<Claim> Claim::take(const StoredSubmission& submission, std::chrono
   return Claim(path, attempt, lease);
 }
 
+// So that the verdict is missed when it is lost. Nothing else depends on it.
+void Claim::note_stored(int evaluation) const {
+  try {
+    Lease lease = read_lease(path_);
+    lease.evaluation = evaluation;
+    const UnfinishedFolder folder(path_.parent_path());  // which is swept
+    write_file_atomically(folder.path() / "lease.json",
+                          print_json(Json{lease_table().write(lease)}));
+    fs::rename(folder.path() / "lease.json", path_ / "lease.json");
+  } catch (const Error&) {
+  } catch (const fs::filesystem_error&) {
+  }
+}
+
 fs::path Claim::folder() const { return path_ / "work"; }
 
 bool Claim::held() const { return fs::is_directory(folder()); }
@@ -203,6 +234,7 @@ std::optional<int> Claim::commit(StoredSubmission& submission, const Evaluation&
     return std::nullopt;
   }
   remove_running(path_);
+  note_stored(number);
   submission.evaluations.push_back(number);
   return number;
 }

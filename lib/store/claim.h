@@ -19,8 +19,9 @@ namespace kjudge {
 struct Lease {
   int attempt = 0;
   ProcessIdentity holder;
-  int seconds = 0;    // without a sign of life until another may take over
-  std::string taken;  // UTC, RFC 3339
+  int seconds = 0;     // without a sign of life until another may take over
+  std::string taken;   // UTC, RFC 3339
+  int evaluation = 0;  // that it stored; 0: none, or not yet
 };
 JsonFormat lease_json_format();
 // Fault::malformed, Fault::host.
@@ -39,7 +40,8 @@ Lease read_lease(const std::filesystem::path& claim);
 class Claim {
  public:
   // nullopt when another has it. A caller looks again whether the submission waits: the judge
-  // before may just have stored its verdict.
+  // before may just have stored its verdict. Where the lease of an open claim cannot be read, its
+  // fault, until it is older than any lease lasts.
   static std::optional<Claim> take(const StoredSubmission& submission, std::chrono::seconds lease);
   // Gives it up, unless committed.
   ~Claim();
@@ -61,6 +63,7 @@ class Claim {
 
  private:
   class Renewal;
+  void note_stored(int evaluation) const;
   Claim(std::filesystem::path path, int attempt, std::chrono::seconds lease);
   std::filesystem::path path_;
   int attempt_ = 0;

@@ -209,15 +209,16 @@ std::string run_name(const fs::path& results, const std::string& name, const std
   return name;
 }
 
+bool write_run(const fs::path& results, const Run& run) {
+  make_folder(results, "runs");
+  return write_file_atomically(run_file(results, run.name),
+                               print_json(Json{run_table().write(run)}), IfExists::fail);
+}
+
 std::string claim_run(const fs::path& results, const std::string& name, const std::string& owner) {
   run_name(results, name, owner);  // before anything is written
-  const fs::path file = run_file(results, name);
-  if (!fs::exists(file)) {
-    make_folder(results, "runs");
-    const Run mine{name, owner, utc_now()};
-    if (write_file_atomically(file, print_json(Json{run_table().write(mine)}), IfExists::fail)) {
-      return name;
-    }
+  if (!fs::exists(run_file(results, name)) && write_run(results, {name, owner, utc_now()})) {
+    return name;
   }
   return run_name(results, name, owner);  // somebody may have been first meanwhile
 }

@@ -76,5 +76,7 @@ std::optional<Run> find_run(const std::filesystem::path& results, const std::str
 // The file of a run, and what is in it. Fault::malformed, Fault::host.
 std::filesystem::path run_file(const std::filesystem::path& results, const std::string& name);
 Run read_run(const std::filesystem::path& file);
+// Writes it durably, where there is none; whether it did. Fault::host.
+bool write_run(const std::filesystem::path& results, const Run& run);
 
 }  // namespace kjudge

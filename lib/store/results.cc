@@ -92,6 +92,9 @@ void check_names(const std::string& run, const std::string& name) {
                                          " is not UTF-8 or holds control characters; rename it"));
     }
   }
+  if (const std::string rule = visible_rule(run); !rule.empty()) {
+    throw Error(Fault::submission, cat("the name of its run ", rule, "; rename it"));
+  }
 }
 
 StoredSubmission read_submission(const fs::path& folder, int number) {
@@ -245,9 +248,16 @@ int ResultsDirectory::add(const HandIn& hand_in, const std::vector<SubmissionIde
   }
   // Only past what was looked at is there a free number, so two that add the same see each other.
   int number = present.empty() ? 1 : present.back().number + 1;
+  // One that is free below another was a lost submission's.
+  int given = hand_in.after;
+  if (const auto there = present.empty() ? numbered(submissions) : std::vector<int>();
+      !there.empty()) {
+    given = std::max(given, there.back());
+  }
   for (;; ++number) {
     const fs::path taken = submissions / std::to_string(number);
     if (!fs::exists(taken)) {
+      if (number <= given) continue;
       const Renamed renamed = rename_new(folder.path(), taken);
       if (renamed == Renamed::done) return number;
       if (renamed == Renamed::gone) {
@@ -265,6 +275,23 @@ int ResultsDirectory::add(const HandIn& hand_in, const std::vector<SubmissionIde
       // Damaged, which submissions() reports: the number is taken all the same.
     }
   }
+}
+
+void require_files(const StoredSubmission& submission) {
+  const fs::path files = submission.folder / "files";
+  const auto require = [&](bool holds, std::string_view what) {
+    if (!holds) throw Error(Fault::malformed, cat(files.string(), ": ", what));
+  };
+  require(fs::is_directory(files), "is missing, and with it what was handed in");
+  std::string sha256;
+  try {
+    sha256 = read_submission_files(files).sha256;
+  } catch (const Error& error) {
+    if (error.fault() != Fault::submission) throw;
+    require(false, error.what());
+  }
+  require(sha256 == submission.identity.sha256,
+          "are not what was handed in: their hash is not that of submission.json");
 }
 
 bool has_files_to_remove(const StoredSubmission& submission) {

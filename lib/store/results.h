@@ -97,6 +97,8 @@ class ResultsDirectory {
     std::string owner, contact;
     bool keep = true;
     VariantRequest variant;  // as SubmissionIdentity has it
+    // No number up to this one is given: a submission had it, which may be lost.
+    int after = 0;
     // The id of a submission that is known to be there, so that it is not read; nullopt: not known.
     std::function<std::optional<std::string>(int number)> id_of;
   };
@@ -106,6 +108,9 @@ class ResultsDirectory {
   ResultsDirectory() = default;
   std::filesystem::path path_;
 };
+
+// Fault::malformed where its files are not what was handed in, by the hash in submission.json.
+void require_files(const StoredSubmission& submission);
 
 // Of a submission that asked for it (SubmissionIdentity::keep): removes what was handed in and
 // recorded, and leaves the verdict. Again does nothing more.

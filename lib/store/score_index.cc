@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/score_index.h"
 
-// The file: kMagic, the rule of scoring, the hash of all that follows; then the terms and the
-// submissions, each list after its length, numbers as this machine has them. A machine with other
-// numbers finds another hash.
+// The file: kMagic, the rule of scoring, the hash of all that follows; then the last number, the
+// terms and the submissions, each list after its length, numbers as this machine has them. A
+// machine with other numbers finds another hash.
 
 #include <fcntl.h>
 #include <xxhash.h>
@@ -31,7 +31,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic = "kjudge-scores/4\n";
+constexpr std::string_view kMagic = "kjudge-scores/5\n";
 constexpr std::size_t kMostIndexBytes = std::size_t{1} << 31;
 constexpr std::size_t kBodyAt = kMagic.size() + sizeof(int) + sizeof(std::uint64_t);
 using TermsPointer = std::shared_ptr<const Terms>;
@@ -381,7 +381,12 @@ void name_challenges(std::vector<ScoredSubmission>& submissions) {
 ScoreIndex::ScoreIndex(const ResultsDirectory& results, ResultsDirectory::Report report,
                        Begin begin)
     : results_(results.path()), report_(std::move(report)) {
-  if (begin == Begin::from_file) from_file_ = load();
+  from_file_ = load();
+  if (begin == Begin::from_nothing) {
+    submissions_.clear();
+    terms_.clear();
+    changed_ = true;
+  }
   refresh();
 }
 
@@ -397,6 +402,7 @@ ScoreIndex::FromFile ScoreIndex::load() {
     file.number(hash);
     const auto body = std::string_view(bytes).substr(kBodyAt);
     if (hash != XXH3_64bits(body.data(), body.size())) return FromFile::damaged;
+    file.number(last_number_);
     if (rule != kScoreRule) return FromFile::outdated;
     std::vector<Terms> terms;
     file.list(terms, [&](Terms& one) { put_terms(file, one); });
@@ -449,6 +455,7 @@ void ScoreIndex::save() {
   if (!changed_) return;
   constexpr std::size_t kUsualBytes = 700;  // of a submission
   Writer file(terms_, submissions_.size() * kUsualBytes);
+  file.number(last_number_);
   file.list(terms_, [&](const TermsPointer& terms) { put_terms(file, *terms); });
   file.list(submissions_, [&](const ScoredSubmission& one) { put_submission(file, one); });
   try {
@@ -464,6 +471,7 @@ bool ScoreIndex::refresh() {
   const Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder.valid()) throw_errno(path.string());
   const ResultsDirectory results(results_);
+  if (!numbers.empty()) last_number_ = std::max(last_number_, numbers.back());
   const std::size_t before = submissions_.size();
   place(submissions_, numbers);
   const std::size_t threads = std::clamp<std::size_t>(

@@ -56,7 +56,10 @@ struct ScoredSubmission {
 // in less than a second.
 class ScoreIndex {
  public:
-  enum class Begin { from_file, from_nothing };
+  enum class Begin {
+    from_file,
+    from_nothing  // but for last_number(), which the submissions do not say
+  };
   // Reads what is new. Reports each bad file once.
   ScoreIndex(const ResultsDirectory& results, ResultsDirectory::Report report,
              Begin begin = Begin::from_file);
@@ -71,6 +74,9 @@ class ScoreIndex {
   const std::vector<ScoredSubmission>& submissions() const { return submissions_; }
   const Terms& terms(const ScoredEvaluation& evaluation) const { return *evaluation.terms; }
   const std::vector<std::shared_ptr<const Terms>>& all_terms() const { return terms_; }
+  // The highest number that a submission has, or had when somebody looked: it is lost then, and no
+  // other gets it. Without scores.index only what is there is known.
+  int last_number() const { return last_number_; }
   // nullptr: there is none, or it cannot be read.
   const ScoredSubmission* find(int number) const;
   // The score of an evaluation that counts; of one that does not it says so.
@@ -94,6 +100,7 @@ class ScoreIndex {
   std::set<std::string> told_;  // as described()
   std::vector<ScoredSubmission> submissions_;
   std::vector<std::shared_ptr<const Terms>> terms_;
+  int last_number_ = 0;
   FromFile from_file_ = FromFile::absent;
   bool changed_ = true;  // since it was saved
 };

@@ -101,7 +101,7 @@ class Fsck(_kjudge.Case):
             ("a stranger", lambda: self.write("results/submissions/notes.txt", ""),
              "submissions/notes.txt", "kjudge makes no such name", "move it"),
             ("a lease", lambda: self.claim(1, text="{"),
-             "submissions/2/claims/1/lease.json", "so it waits", "to dropped"),
+             "submissions/2/claims/1/lease.json", "so it waits until this is a day old", "to dropped"),
             ("two claims", lambda: (self.claim(1), self.claim(2)),
              "submissions/2/claims/1/work", "two claims are open", "to dropped"),
             ("a bar", lambda: self.write("results/bars/1/bar.json", '{"format": "kjudge-bar/1"}'),

@@ -105,7 +105,7 @@ class JudgeResumes(_kjudge.Case):
         bad = self.path("results/submissions/2/evaluations/1/result.json")
         with open(bad, "w") as file:
             file.write('{"format": "kjudge-result/1"')
-        out, err = self.run_kjudge("rank", "results")
+        out, err = self.run_kjudge("rank", "results", status=3)
         self.assertNotIn("ben", out)
         self.assertIn("ada", out)
         self.assertIn(os.path.relpath(bad, self.folder), err)

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -197,6 +198,21 @@ class Serve(ServeCase):
         server = self.serve()
         self.ask_json("POST", "/api/submissions", self.upload("Baseline"), token=token, status=409)
         self.stop(server)
+
+    def test_runs_that_were_lost_go_to_no_other_token(self):
+        ada, grace = self.token("Ada"), self.token("Grace")
+        server = self.serve()
+        self.ask_json("POST", "/api/submissions", self.upload(), token=ada, status=201)
+        self.ask_json("POST", "/api/submissions", self.upload(code="1"), token=ada, status=201)
+        self.stop(server)
+        self.run_kjudge("rank", "results")  # which writes the index
+        shutil.rmtree(self.path("results/runs"))
+        shutil.rmtree(self.path("results/submissions/2"))
+        self.serve()
+        self.ask_json("POST", "/api/submissions", self.upload(code="2"), token=grace, status=409)
+        # Nor does another submission get the number of a lost one.
+        answer = self.ask_json("POST", "/api/submissions", self.upload(code="3"), token=ada, status=201)
+        self.assertEqual(answer["number"], 3)
 
     def test_the_same_id_is_the_same_submission(self):
         ada, grace = self.token("Ada"), self.token("Grace")

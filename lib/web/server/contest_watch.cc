@@ -6,11 +6,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 
 #include "error.h"
-#include "store/identity.h"
 #include "store/numbered_folders.h"
+#include "store/restore_runs.h"
 
 namespace kjudge {
 namespace {
@@ -49,13 +48,9 @@ ContestWatch::ContestWatch(const ResultsDirectory& results, std::vector<Challeng
                            ResultsDirectory::Report report)
     : results_(results), report_(report), reader_(results, std::move(challenges), report) {
   read();
-  // What folders and versions without tokens brought stays the organizer's.
-  std::set<std::string> claimed;
-  for (const ScoredSubmission& one : reader_.index().submissions()) {
-    if (one.identity.owner.empty() && claimed.insert(one.identity.run).second) {
-      claim_run(results.path(), one.identity.run, "");
-    }
-  }
+  // What folders and versions without tokens brought stays the organizer's, and what was lost goes
+  // to no other token.
+  restore_runs(results, reader_.index(), [](const Run&) {});
   thread_ = std::thread([this] { run(); });
 }
 
@@ -113,9 +108,12 @@ void ContestWatch::read() {
   for (const ScoredSubmission& one : reader_.index().submissions()) {
     if (!id_of(one.number)) note(one.number, one.identity.id);
   }
-  // What was there before and cannot be read is damaged: its number is taken, its id lost.
-  for (const int number : there) {
-    if (!id_of(number)) note(number, "");
+  // What was there before and cannot be read is damaged, and what is gone was lost: the number is
+  // taken, its id not known.
+  for (int number = known_up_to() + 1; number <= reader_.index().last_number(); ++number) {
+    const bool was_there = std::binary_search(there.begin(), there.end(), number);
+    const bool is_lost = !was_there && !fs::exists(submissions / std::to_string(number));
+    if (!id_of(number) && (was_there || is_lost)) note(number, "");
   }
   const std::lock_guard lock(mutex_);
   view_ = std::move(view);
