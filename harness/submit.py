@@ -5,7 +5,7 @@
     export KERNELS_TOKEN=...
     python submit.py submission.py --run my-team
 
-Stopping this program stops nothing; --status NUMBER --wait takes the waiting up again.
+A proxy is used where https_proxy or http_proxy names one. Stopping this program stops nothing; --status NUMBER --wait takes the waiting up again.
 """
 # Needs Python 3.9 and its standard library alone. What it says to the server, and hears:
 #
@@ -255,13 +255,16 @@ def archive_of(folder):
         raise Stop(EXIT_USAGE, "%s: no submission.py or submission.cu at its root; name the file so that has "
                                "prepare and kernel_fn" % folder)
 
+    def refuse(error):
+        raise error  # a folder that cannot be read; os.walk would leave it out
+
     def left_out(name):
         return name.startswith(".") or name in ("__pycache__", "__MACOSX")
 
     made = io.BytesIO()
     with gzip.GzipFile(fileobj=made, mode="wb", filename="", mtime=0) as packed, \
             tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for parent, folders, files in os.walk(folder):
+        for parent, folders, files in os.walk(folder, onerror=refuse):
             for name in sorted(folders + files):
                 path = os.path.join(parent, name)
                 if os.path.islink(path) and not left_out(name):
