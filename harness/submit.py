@@ -20,6 +20,7 @@ A proxy is used where https_proxy or http_proxy names one. Stopping this program
 #     archive    its bytes in base64
 #     contact    optional: how to reach the author
 #     keep       optional: false asks to delete the files once judged
+#     publish    optional: false asks to show the code to nobody, whatever the challenge says
 #   answers 201, or 200 for an id that is known, with a submission.
 #
 #   GET SERVER/api/submissions/NUMBER   Authorization: Bearer TOKEN
@@ -35,10 +36,11 @@ A proxy is used where https_proxy or http_proxy names one. Stopping this program
 #     poll_s       optional: seconds after which to ask again
 #     evaluations  when done: a list of objects with the fields challenge, dtype (optional), variant
 #                  (optional: the part that was judged), gpu (optional), verdict, message, shapes
-#                  (each with name, verdict, message) and score of kjudge-evaluation(5), rank and
-#                  of, integers: 2 of 17 (absent: not ranked), pending (optional: true where it is
-#                  judged again before it is ranked) and invalid (optional: a list of reasons why it
-#                  does not count)
+#                  (each with name, verdict, message), log (optional: the end of what the submission
+#                  wrote, with tracebacks), score of kjudge-evaluation(5), rank and of, integers: 2
+#                  of 17 (absent: not ranked), pending (optional: true where it is judged again
+#                  before it is ranked) and invalid (optional: a list of reasons why it does not
+#                  count)
 #
 #   Whatever else it answers has a JSON object {"error": "what is wrong, and what to do"} and a status:
 #     401, 403   the token is missing, unknown or not allowed that
@@ -92,7 +94,7 @@ def printable(text):
     """Text of the server's without what could drive a terminal, and without the token."""
     token = os.environ.get("KERNELS_TOKEN", "").strip()
     text = str(text).replace(token, "***") if token else str(text)
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+    return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in text)
 
 
 def say(text):
@@ -323,6 +325,8 @@ def hand_in(server, options):
         body["contact"] = options.contact
     if options.no_keep:
         body["keep"] = False
+    if options.no_publish:
+        body["publish"] = False
     return server.ask("/api/submissions", body)
 
 
@@ -387,6 +391,11 @@ def evaluation_lines(evaluation):
         yield "rank: pending%s, until it is judged again: it is faster than the first" % among
     elif score.get("why_not") and not evaluation.get("invalid"):
         yield "not ranked: " + score["why_not"]
+    log = (evaluation.get("log") or "").rstrip("\n")
+    if log and evaluation["verdict"] != "accepted":
+        yield "log:"
+        for line in log.split("\n"):
+            yield "  " + line
 
 
 def show(submission, address):
@@ -436,6 +445,8 @@ def parse(arguments):
                         help="NAME[:DTYPE[:GPU[:SHAPE]]], or all; default: %(default)s")
     parser.add_argument("--contact", help="how to reach you")
     parser.add_argument("--no-keep", action="store_true", help="ask that the files be deleted once judged")
+    parser.add_argument("--no-publish", action="store_true",
+                        help="ask that the code be shown to nobody, whatever the challenge says")
     parser.add_argument("--status", type=int, metavar="NUMBER", help="show that submission")
     parser.add_argument("--wait", action=argparse.BooleanOptionalAction, default=None,
                         help="until it is judged; the default but for --status")

@@ -197,7 +197,9 @@ TEST_CASE("names of runs and people") {
   for (const char* kept : {"a", "\u05d0", "\u20ac", "\U0001f600"}) CHECK(folded_name(kept) == kept);
 }
 
-TEST_CASE("a submission with an id is there once, whatever is in it") {
+TEST_CASE(
+    "a submission with an id is there once; with other files, or for something else, it is "
+    "refused") {
   const TempDir folder;
   auto results = ResultsDirectory::make(folder.path() / "results");
   const auto add = [&](const char* text, const char* id, const char* run, const char* owner,
@@ -208,7 +210,9 @@ TEST_CASE("a submission with an id is there once, whatever is in it") {
   };
   CHECK(add("one", "id-1", "r", "ada") == 1);
   CHECK(add("one", "id-1", "r", "ada") == 1);
-  CHECK(add("two", "id-1", "r", "ada") == 1);
+  CHECK_THROWS_AS(add("two", "id-1", "r", "ada"), Error);
+  CHECK_THROWS_AS(add("one", "id-1", "s", "ada"), Error);
+  CHECK_THROWS_AS(add("two", "id-1", "r", "ada", {results.submission(1).identity}), Error);
   CHECK(add("one", "id-2", "R", "ada") == 2);  // the same files, and another submission
   CHECK(add("one", "id-1", "r", "ada", {results.submission(1).identity}) == 1);
   CHECK_THROWS_AS(add("one", "id-3", "r", "grace"), Error);

@@ -31,7 +31,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic = "kjudge-scores/4\n";
+constexpr std::string_view kMagic = "kjudge-scores/5\n";
 constexpr std::size_t kMostIndexBytes = std::size_t{1} << 31;
 constexpr std::size_t kBodyAt = kMagic.size() + sizeof(int) + sizeof(std::uint64_t);
 using TermsPointer = std::shared_ptr<const Terms>;
@@ -180,6 +180,7 @@ void put_submission(File& file, S& submission) {
     file.text(*text);
   }
   file.number(identity.keep);
+  file.number(identity.publish);
   file.list(submission.unreadable, [&](auto& number) { file.number(number); });
   file.list(submission.evaluations, [&](auto& one) { put_evaluation(file, one); });
 }

@@ -255,8 +255,9 @@ std::vector<HistoryEntry> history_of(const StandingsSource& source,
   return history;
 }
 
-bool may_publish(const std::optional<Challenge>& challenge, const SubmissionNotes& notes) {
-  if (!challenge) return false;
+bool may_publish(const std::optional<Challenge>& challenge, const SubmissionIdentity& submission,
+                 const SubmissionNotes& notes) {
+  if (!challenge || !submission.keep || !submission.publish) return false;
   switch (challenge->publish) {
     case PublishCode::never:
       return false;

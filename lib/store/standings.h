@@ -89,7 +89,9 @@ struct HistoryEntry {
 std::vector<HistoryEntry> history_of(const StandingsSource& source,
                                      const VariantStandings& standings, const std::string& run);
 
-// Whether the code of a submission may be shown, by the challenge and the submission.
-bool may_publish(const std::optional<Challenge>& challenge, const SubmissionNotes& notes);
+// Whether the code of a submission may be shown, by the challenge and the submission; and with it
+// what quotes the code: logs, machine code.
+bool may_publish(const std::optional<Challenge>& challenge, const SubmissionIdentity& submission,
+                 const SubmissionNotes& notes);
 
 }  // namespace kjudge

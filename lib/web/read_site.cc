@@ -31,10 +31,10 @@ bool is_published(const std::vector<Challenge>& challenges, const SubmissionIden
   bool any = false;
   for (const Challenge& one : challenges) {
     if (!is_for(one)) continue;
-    if (!may_publish(one, notes)) return false;
+    if (!may_publish(one, identity, notes)) return false;
     any = true;
   }
-  return any && identity.keep;
+  return any;
 }
 
 bool is_of(const Challenge& challenge, const Terms& terms) {

@@ -42,7 +42,7 @@ struct EvaluationSummary {
 struct SubmissionSummary {
   StoredSubmission stored;
   SubmissionNotes notes;
-  bool published = false;                      // its code is for everybody to see
+  bool published = false;                      // its code, and its log, are for everybody to see
   std::vector<EvaluationSummary> evaluations;  // ascending by number
   // The evaluation that comes next, if one does.
   std::optional<RunningEvaluation> running;
