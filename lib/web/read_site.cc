@@ -147,6 +147,9 @@ const std::vector<std::string>& SiteReader::profiled(const StoredSubmission& sub
     known = {folder, {}};
     for (const Profile& profile : read_profiles(submission, evaluation, report_)) {
       known.shapes.push_back(profile.shape);
+      for (const KernelProfile& kernel : profile.kernels) {
+        for (const Metric& metric : kernel.metrics) metrics_.insert(metric.name);
+      }
     }
   }
   return known.shapes;
@@ -224,6 +227,7 @@ Site SiteReader::read(std::optional<int> profiles_of) {
       one.profiled = profiled(submission.stored, one.number);
     }
   }
+  site.metrics = metrics_;
   find_places(site);
   return site;
 }
