@@ -188,11 +188,8 @@ SubmissionSummary SiteReader::summary_of(const ScoredSubmission& scored,
         invalid_reasons(invalidations, selectable(*index_, scored, evaluation));
   }
   std::sort(stored.evaluations.begin(), stored.evaluations.end());
-  // As the queue has it: what kjudge failed at is judged again.
-  const bool failed = !submission.evaluations.empty() &&
-                      submission.evaluations.back().number == stored.evaluations.back() &&
-                      submission.evaluations.back().verdict == Verdict::judge_error;
-  if (stored.evaluations.empty() || failed) submission.running.emplace();
+  // What kjudge failed at waits for the organizer, who may never have it judged again.
+  if (stored.evaluations.empty()) submission.running.emplace();
   if (scored.may_be_judged) {
     if (const auto running = read_running(stored.folder)) submission.running = running;
   }

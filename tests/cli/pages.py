@@ -86,6 +86,16 @@ class Pages(_kjudge.Case):
             if link != "#main":
                 self.assertIn(os.path.normpath(os.path.join(os.path.dirname(name), link)), site, name)
 
+    def test_a_judge_error_does_not_promise_another_evaluation(self):
+        _results_directory.make(self.path("results"))
+        self.pages(status=3)
+        site = self.site()
+        page = Parser(site["evaluation/11.html"]).text
+        self.assertIn("When the organizer has mended the cause, it is judged again.", " ".join(page.split()))
+        self.assertNotIn("to come", page)
+        self.assertNotIn("evaluation/11-2.html", site)
+        self.assertIn("queued", site["evaluation/10.html"])  # which waits
+
     def test_hostile_and_broken_files(self):
         _results_directory.make(self.path("results"))
         challenge = self.small_challenge(publish_code="all")  # else no log is shown
