@@ -3,13 +3,16 @@
 #include <charconv>
 #include <cstdio>
 #include <iostream>
+#include <optional>
 #include <sstream>
 
 #include "error.h"
 #include "judge/records_json.h"
 #include "judge/report.h"
 #include "left_out.h"
+#include "store/challenges.h"
 #include "store/judgements.h"
+#include "store/standings.h"
 
 namespace kjudge {
 namespace {
@@ -60,6 +63,27 @@ Bar bar_from(const BarOptions& options) {
   return bar;
 }
 
+// What nothing here is for would be shown nowhere. GPUs that nothing was judged on may come.
+void require_there(const ResultsDirectory& results, const Bar& bar,
+                   const ResultsDirectory::Report& report) {
+  VariantRequest request = bar.variant;
+  request.gpu.clear();
+  ScoreIndex index(results, report);
+  index.save();
+  require_known(results, index, request);
+  std::optional<Challenge> kept;  // the version that it is of, else the newest
+  for (Challenge& one : kept_challenges(results)) {
+    if (one.name != request.challenge) continue;
+    if (request.version != 0 ? one.version == request.version
+                             : !kept || one.version > kept->version) {
+      kept = std::move(one);
+    }
+  }
+  if (!kept) return;
+  if (!request.all_shapes()) timed_shapes(*kept, request);
+  for (const auto& [shape, time] : bar.times_us) timed_shapes(*kept, {.shape = shape});
+}
+
 void print_number(const BarOptions& options, int number) {
   if (options.json) {
     std::cout << print_json(recorded_json(number));
@@ -89,13 +113,14 @@ void list_bars(const BarOptions& options, const Records<Bar>& bars) {
 
 int bar_command(const BarOptions& options) {
   const ResultsDirectory results(options.results);
+  LeftOut left_out;
   if (options.action == "add") {
     const Bar bar = bar_from(options);
+    require_there(results, bar, left_out.report());
     const Json json = record_json(bar_table(), bar, kBarRecord);
     print_number(options, add_record(results, kBarRecord, json));
-    return exit_done;
+    return left_out.status();
   }
-  LeftOut left_out;
   const auto bars = standing(read_records(results, kBarRecord, bar_table(), left_out.report()));
   if (options.action == "list") {
     list_bars(options, bars);

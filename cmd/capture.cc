@@ -42,7 +42,7 @@ int capture_command(const CaptureCommandOptions& options) {
   require_shapes(challenge, options.only);
   std::optional<Sandbox> sandbox;
   if (options.sandbox) {
-    sandbox.emplace(Sandbox::Wanted{driver, options.device, {cache_directory()}});
+    sandbox.emplace(Sandbox::Wanted{driver, options.device, {challenge.folder, cache_directory()}});
     capture_options.sandbox = &*sandbox;
   }
   const CaptureOutcome outcome = capture(driver, challenge, capture_options);

@@ -20,6 +20,7 @@ void add_export(CLI::App& app, int& status);
 void add_playoff(CLI::App& app, int& status);
 void add_rejudge(CLI::App& app, int& status);
 void add_invalidate(CLI::App& app, int& status);
+void add_metrics(CLI::App& app, int& status);
 void add_doctor(CLI::App& app, int& status);
 void add_fsck(CLI::App& app, int& status);
 void add_pack(CLI::App& app, int& status);

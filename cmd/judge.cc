@@ -171,8 +171,10 @@ int judge_command(const JudgeOptions& options) {
   if (options.jobs > 1) return judge_with_jobs(options, challenge, driver);
   std::optional<Sandbox> sandbox;
   if (!options.unsafe) {
-    sandbox.emplace(Sandbox::Wanted{
-        driver, options.device, {options.results, options.from, cache_directory()}});
+    sandbox.emplace(
+        Sandbox::Wanted{driver,
+                        options.device,
+                        {options.results, options.from, challenge.folder, cache_directory()}});
   }
   QueueOptions queue = queue_options(options, challenge, driver);
   queue.sandbox = sandbox ? &*sandbox : nullptr;

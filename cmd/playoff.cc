@@ -48,8 +48,8 @@ int playoff_command(const PlayOffOptions& options) {
   again.cache = cache_directory();
   again.device = options.device;
   if (!options.unsafe) {
-    again.sandbox =
-        sandbox_when_needed({driver, options.device, {options.results, cache_directory()}});
+    again.sandbox = sandbox_when_needed(
+        {driver, options.device, {options.results, challenge.folder, cache_directory()}});
   }
   const PlayOffDone done = play_off(driver, challenge, results, request, again, reports);
   progress.wipe();

@@ -38,8 +38,9 @@ int rank_command(const RankOptions& options) {
                   cat("--history ", options.history, ": this run has no evaluation of ",
                       standings_title(*standings)));
     }
+    const std::string& run = index.find(history.front().submission)->identity.run;
     if (options.json) {
-      std::cout << print_json(history_json(*standings, options.history, history, left_out.lines()));
+      std::cout << print_json(history_json(*standings, run, history, left_out.lines()));
     } else {
       say(standings_title(*standings));
       std::cout << history_table(history);

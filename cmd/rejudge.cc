@@ -83,8 +83,8 @@ int run_set(const RejudgeOptions& options, const ResultsDirectory& results,
   again.cache = cache_directory();
   again.device = options.device.device;
   if (!options.unsafe) {
-    again.sandbox =
-        sandbox_when_needed({driver, options.device.device, {options.results, cache_directory()}});
+    again.sandbox = sandbox_when_needed(
+        {driver, options.device.device, {options.results, challenge.folder, cache_directory()}});
   }
   again.from_files = options.from_files;
   ProgressLine progress;

@@ -92,7 +92,7 @@ int serve(const ServeOptions& options) {
   class Later : public HttpService {
    public:
     explicit Later(std::optional<ContestService>& service) : service_(service) {}
-    Begun begin(const HttpRequest& request) override { return service_->begin(request); }
+    Begun begin(HttpRequest& request) override { return service_->begin(request); }
     std::uint64_t limit_bytes() const override { return service_->limit_bytes(); }
 
    private:

@@ -19,7 +19,7 @@ struct ClientOptions {
 
 struct SubmitOptions : ClientOptions {
   std::string path, run, challenge, contact;
-  bool no_keep = false, no_wait = false;
+  bool no_keep = false, no_publish = false, no_wait = false;
 };
 
 struct StatusOptions : ClientOptions {
@@ -135,6 +135,7 @@ int submit(const SubmitOptions& options) {
       options.challenge.empty() ? choose_challenge("", wish.path).name : options.challenge;
   wish.contact = options.contact;
   wish.keep = !options.no_keep;
+  wish.publish = !options.no_publish;
   const Wait wait = options.no_wait ? Wait::no : Wait::yes;
   return with_client(options, [&](ContestClient& client) {
     return follow(client, client.hand_in(wish), options, wait, wait == Wait::yes);
@@ -192,6 +193,8 @@ void add_submit(CLI::App& app, int& status) {
   command->add_option("--contact", options->contact, "How to reach you")->type_name("TEXT");
   command->add_flag("--no-keep", options->no_keep,
                     "Ask that the files be removed once judged; then it is not ranked");
+  command->add_flag("--no-publish", options->no_publish,
+                    "Ask that the code be shown to nobody, whatever the challenge says");
   command->add_flag("--no-wait", options->no_wait, "Only hand in");
   add_client_options(*command, *options);
   command->callback([=, &status] { status = submit(*options); });

@@ -5,7 +5,7 @@
     export KERNELS_TOKEN=...
     python submit.py submission.py --run my-team
 
-Stopping this program stops nothing; --status NUMBER --wait takes the waiting up again.
+A proxy is used where https_proxy or http_proxy names one. Stopping this program stops nothing; --status NUMBER --wait takes the waiting up again.
 """
 # Needs Python 3.9 and its standard library alone. What it says to the server, and hears:
 #
@@ -20,6 +20,7 @@ Stopping this program stops nothing; --status NUMBER --wait takes the waiting up
 #     archive    its bytes in base64
 #     contact    optional: how to reach the author
 #     keep       optional: false asks to delete the files once judged
+#     publish    optional: false asks to show the code to nobody, whatever the challenge says
 #   answers 201, or 200 for an id that is known, with a submission.
 #
 #   GET SERVER/api/submissions/NUMBER   Authorization: Bearer TOKEN
@@ -35,10 +36,11 @@ Stopping this program stops nothing; --status NUMBER --wait takes the waiting up
 #     poll_s       optional: seconds after which to ask again
 #     evaluations  when done: a list of objects with the fields challenge, dtype (optional), variant
 #                  (optional: the part that was judged), gpu (optional), verdict, message, shapes
-#                  (each with name, verdict, message) and score of kjudge-evaluation(5), rank and
-#                  of, integers: 2 of 17 (absent: not ranked), pending (optional: true where it is
-#                  judged again before it is ranked) and invalid (optional: a list of reasons why it
-#                  does not count)
+#                  (each with name, verdict, message), log (optional: the end of what the submission
+#                  wrote, with tracebacks), score of kjudge-evaluation(5), rank and of, integers: 2
+#                  of 17 (absent: not ranked), pending (optional: true where it is judged again
+#                  before it is ranked) and invalid (optional: a list of reasons why it does not
+#                  count)
 #
 #   Whatever else it answers has a JSON object {"error": "what is wrong, and what to do"} and a status:
 #     401, 403   the token is missing, unknown or not allowed that
@@ -92,7 +94,7 @@ def printable(text):
     """Text of the server's without what could drive a terminal, and without the token."""
     token = os.environ.get("KERNELS_TOKEN", "").strip()
     text = str(text).replace(token, "***") if token else str(text)
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+    return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in text)
 
 
 def say(text):
@@ -255,13 +257,16 @@ def archive_of(folder):
         raise Stop(EXIT_USAGE, "%s: no submission.py or submission.cu at its root; name the file so that has "
                                "prepare and kernel_fn" % folder)
 
+    def refuse(error):
+        raise error  # a folder that cannot be read; os.walk would leave it out
+
     def left_out(name):
         return name.startswith(".") or name in ("__pycache__", "__MACOSX")
 
     made = io.BytesIO()
     with gzip.GzipFile(fileobj=made, mode="wb", filename="", mtime=0) as packed, \
             tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for parent, folders, files in os.walk(folder):
+        for parent, folders, files in os.walk(folder, onerror=refuse):
             for name in sorted(folders + files):
                 path = os.path.join(parent, name)
                 if os.path.islink(path) and not left_out(name):
@@ -320,6 +325,8 @@ def hand_in(server, options):
         body["contact"] = options.contact
     if options.no_keep:
         body["keep"] = False
+    if options.no_publish:
+        body["publish"] = False
     return server.ask("/api/submissions", body)
 
 
@@ -384,6 +391,11 @@ def evaluation_lines(evaluation):
         yield "rank: pending%s, until it is judged again: it is faster than the first" % among
     elif score.get("why_not") and not evaluation.get("invalid"):
         yield "not ranked: " + score["why_not"]
+    log = (evaluation.get("log") or "").rstrip("\n")
+    if log and evaluation["verdict"] != "accepted":
+        yield "log:"
+        for line in log.split("\n"):
+            yield "  " + line
 
 
 def show(submission, address):
@@ -433,6 +445,8 @@ def parse(arguments):
                         help="NAME[:DTYPE[:GPU[:SHAPE]]], or all; default: %(default)s")
     parser.add_argument("--contact", help="how to reach you")
     parser.add_argument("--no-keep", action="store_true", help="ask that the files be deleted once judged")
+    parser.add_argument("--no-publish", action="store_true",
+                        help="ask that the code be shown to nobody, whatever the challenge says")
     parser.add_argument("--status", type=int, metavar="NUMBER", help="show that submission")
     parser.add_argument("--wait", action=argparse.BooleanOptionalAction, default=None,
                         help="until it is judged; the default but for --status")

@@ -106,6 +106,16 @@ std::string folded_name(std::string_view name) {
   return folded;
 }
 
+bool same_name(std::string_view a, std::string_view b) {
+  const auto ascii = [](std::string_view text) {
+    return std::all_of(text.begin(), text.end(),
+                       [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  };
+  if (a == b) return true;
+  if (a.size() != b.size() && ascii(a) && ascii(b)) return false;  // quick, for many
+  return folded_name(a) == folded_name(b);
+}
+
 std::string NameRules::add(std::string_view path, Kind kind) {
   if (path.empty()) return "an empty name; give it one";
   if (path.front() == '/') return "an absolute name; names are relative to the folder handed in";

@@ -52,5 +52,7 @@ std::string name_rule(std::string_view name);
 // also sigma at the end of a word and the long s, but not sharp s for ss nor ligatures for their
 // letters. Of what is no UTF-8 only ASCII is folded.
 std::string folded_name(std::string_view name);
+// Whether two names are the same then.
+bool same_name(std::string_view a, std::string_view b);
 
 }  // namespace kjudge

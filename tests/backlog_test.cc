@@ -64,6 +64,25 @@ TEST_CASE("a run's hundred submissions do not block another's one") {
   CHECK(judged == std::vector{1, 101, 2, 3, 4});
 }
 
+TEST_CASE("somebody's many runs do not block another's one, nor stand before it in the queue") {
+  std::vector<ScoredSubmission> submissions;
+  for (int i = 1; i <= 9; ++i) submissions.push_back(received(i, cat("run", i), cat("a", i)));
+  submissions.push_back(received(10, "bens", "b", "01"));
+  for (ScoredSubmission& one : submissions) one.identity.owner = "ada";
+  submissions.back().identity.owner = "ben";
+  CHECK(order(submissions) == std::vector{1, 10, 2, 3, 4, 5, 6, 7, 8, 9});
+  CHECK(places_in_queue(submissions, {}, never).at(10) == 1);
+  // Of what the organizer handed in, each run is somebody.
+  for (ScoredSubmission& one : submissions) one.identity.owner.clear();
+  CHECK(order(submissions).back() == 10);
+}
+
+TEST_CASE("what waits for another's verdict on the same files has a place after it") {
+  std::vector<ScoredSubmission> submissions = {received(1, "ada", "a"), received(2, "ben", "b"),
+                                               received(3, "cyd", "b")};
+  CHECK(places_in_queue(submissions, {}, never) == std::map<int, int>{{1, 0}, {2, 1}, {3, 2}});
+}
+
 TEST_CASE("who came while a run had its turn goes before its next one, who comes later does not") {
   std::vector<ScoredSubmission> submissions = {received(1, "ada", "1"), received(2, "ada", "2"),
                                                received(3, "ben", "3", "04"),
@@ -263,9 +282,9 @@ TEST_CASE("places are counted for each challenge, without what is judged now") {
   submissions[5].challenge = kAllChallenges;
   const auto none = [](int) { return false; };
   CHECK(places_in_queue(submissions, {}, none) ==
-        std::map<int, int>{{2, 0}, {3, 1}, {1, 2}, {4, 0}, {6, 1}});
+        std::map<int, int>{{2, 0}, {3, 1}, {1, 2}, {4, 0}, {5, 1}, {6, 1}});
   CHECK(places_in_queue(submissions, {}, [](int number) { return number == 2; }) ==
-        std::map<int, int>{{3, 0}, {1, 1}, {4, 0}, {6, 1}});
+        std::map<int, int>{{3, 0}, {1, 1}, {4, 0}, {5, 0}, {6, 1}});
   for (ScoredSubmission& one : submissions) one.evaluations = {evaluated(Verdict::accepted)};
   const Terms other = {"other", 1, "f00", "sm_90", "NVIDIA H200", 1};
   submissions[3].evaluations = {evaluated(Verdict::accepted, other)};

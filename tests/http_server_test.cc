@@ -22,8 +22,11 @@ namespace {
 // Answers a GET with its path, and a POST with how many bytes there were.
 class Echo : public HttpService {
  public:
-  Begun begin(const HttpRequest& request) override {
-    if (request.method == "POST") return std::make_unique<Body>();
+  Begun begin(HttpRequest& request) override {
+    if (request.path.starts_with("/ada")) request.who = "ada";
+    if (request.path == "/ada/refused") throw HttpProblem(429, "slowly", 7);
+    if (request.path == "/ada/read") throw HttpProblem::wrong_method("GET, HEAD");
+    if (request.method == "POST") return std::make_unique<Body>(request.path == "/anonymous");
     if (request.path == "/broken") throw Error(Fault::host, "no disk");
     if (request.path == "/refused") throw HttpProblem(429, "slowly", 7);
     HttpAnswer answer;
@@ -35,12 +38,15 @@ class Echo : public HttpService {
  private:
   class Body : public HttpBody {
    public:
+    explicit Body(bool anonymous) : anonymous_(anonymous) {}
+    bool is_anonymous() const override { return anonymous_; }
     void take(std::string_view bytes) override { count_ += bytes.size(); }
     HttpAnswer finish() override {
       HttpAnswer answer;
       answer.body = std::to_string(count_);
       return answer;
     }
+    const bool anonymous_;
     std::size_t count_ = 0;
   };
 };
@@ -111,7 +117,7 @@ bool has(const std::string& text, std::string_view part) { return text.find(part
 // All but the limit that is tested last longer than a test may.
 HttpLimits patient() {
   HttpLimits limits;
-  limits.idle = limits.header = limits.pause = limits.body = 1000s;
+  limits.idle = limits.header = limits.pause = limits.body = limits.answer = 1000s;
   limits.linger = limits.ending = 1s;
   return limits;
 }
@@ -180,14 +186,52 @@ TEST_CASE("clients that are silent or slow are let go") {
     limits.body = 1s;
     check_dripping(limits, "POST / HTTP/1.1\r\nContent-Length: 999\r\n\r\n");
   }
+  SUBCASE("an anonymous body drips") {
+    limits.header = 1s;
+    check_dripping(limits, "POST /anonymous HTTP/1.1\r\nContent-Length: 999\r\n\r\n");
+  }
   SUBCASE("an answer is not taken") {
-    limits.pause = 1s;
+    limits.answer = 1s;
     Running server(limits);
     const Fd fd = server.connect();
     send_text(fd, "GET /large HTTP/1.1\r\n\r\n");
     while (!has(server.log(), "GET /large 200 ")) std::this_thread::sleep_for(10ms);
     CHECK(read_to_end(fd).size() < 64u << 20);
   }
+}
+
+TEST_CASE("bodies of nobody known keep nobody from handing in") {
+  HttpLimits limits = patient();
+  limits.bodies = 1;
+  limits.anonymous = 2;
+  const Running server(limits);
+  constexpr std::string_view kBegun =
+      "POST /anonymous HTTP/1.1\r\nContent-Length: 999\r\n\r\nbegun";
+  const Fd first = server.connect(), second = server.connect();
+  send_text(first, kBegun);
+  send_text(second, kBegun);
+  std::string refused;
+  while (!refused.starts_with("HTTP/1.1 503 ")) {  // once both are being taken
+    const Fd fd = server.connect();
+    send_text(fd, kBegun);
+    ::shutdown(fd.get(), SHUT_WR);
+    refused = read_to_end(fd);
+  }
+  const Fd fd = server.connect();
+  send_text(fd, "POST / HTTP/1.1\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc");
+  CHECK(read_to_end(fd).ends_with("\r\n\r\n3"));
+}
+
+TEST_CASE("whose a request was is logged also where it is refused; 405 says what is allowed") {
+  Running server;
+  const Fd fd = server.connect();
+  send_text(fd,
+            "GET /ada/refused HTTP/1.1\r\n\r\nDELETE /ada/read HTTP/1.1\r\n"
+            "Connection: close\r\n\r\n");
+  CHECK(has(read_to_end(fd), "Allow: GET, HEAD\r\n"));
+  server.stop();
+  CHECK(has(server.log(), "127.0.0.1 ada GET /ada/refused 429 "));
+  CHECK(has(server.log(), "127.0.0.1 ada DELETE /ada/read 405 "));
 }
 
 TEST_CASE("beyond the most connections one hears that there are too many") {

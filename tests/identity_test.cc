@@ -231,7 +231,9 @@ TEST_CASE("what folders bring has a run whose name prints too") {
   CHECK(results.add({folder.path() / "submission.py", "ada  2", "softmax", 1000}, {}) == 1);
 }
 
-TEST_CASE("a submission with an id is there once, whatever is in it") {
+TEST_CASE(
+    "a submission with an id is there once; with other files, or for something else, it is "
+    "refused") {
   const TempDir folder;
   auto results = ResultsDirectory::make(folder.path() / "results");
   const auto add = [&](const char* text, const char* id, const char* run, const char* owner,
@@ -242,7 +244,9 @@ TEST_CASE("a submission with an id is there once, whatever is in it") {
   };
   CHECK(add("one", "id-1", "r", "ada") == 1);
   CHECK(add("one", "id-1", "r", "ada") == 1);
-  CHECK(add("two", "id-1", "r", "ada") == 1);
+  CHECK_THROWS_AS(add("two", "id-1", "r", "ada"), Error);
+  CHECK_THROWS_AS(add("one", "id-1", "s", "ada"), Error);
+  CHECK_THROWS_AS(add("two", "id-1", "r", "ada", {results.submission(1).identity}), Error);
   CHECK(add("one", "id-2", "R", "ada") == 2);  // the same files, and another submission
   CHECK(add("one", "id-1", "r", "ada", {results.submission(1).identity}) == 1);
   CHECK_THROWS_AS(add("one", "id-3", "r", "grace"), Error);

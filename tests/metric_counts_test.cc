@@ -19,9 +19,10 @@ struct Counted {
   fs::path file = folder.path() / "counts.json";
   std::vector<std::string> told;
 
-  void add(const MetricSights& sights) {
+  void add(const MetricSights& sights,
+           const std::set<std::string>& known = {"a", "b", "b.sum", "c"}) {
     MetricCounts counts(file, [this](const Error& error) { told.push_back(error.what()); });
-    counts.add(sights);
+    counts.add(sights, known);
   }
 };
 
@@ -46,8 +47,19 @@ TEST_CASE("names of metrics are bounded, in length and in number") {
   Counted counted;
   MetricSights many;
   for (int i = 0; i < 10'001; ++i) many.opened.push_back(cat("made_up_", i));
-  counted.add(many);
+  counted.add(many, {many.opened.begin(), many.opened.end()});
   CHECK(read_metric_counts(counted.file).size() == 10'000);
+}
+
+TEST_CASE("made-up names of metrics do not count, and make room for those of profiles") {
+  Counted counted;
+  MetricSights many;
+  for (int i = 0; i < 10'000; ++i) many.opened.push_back(cat("made_up_", i));
+  counted.add(many);
+  CHECK(read_metric_counts(counted.file).empty());
+  counted.add(many, {many.opened.begin(), many.opened.end()});  // as a file may have them
+  counted.add({{"a", "made_up_1"}, {}});
+  CHECK(read_metric_counts(counted.file) == std::vector<MetricCount>{{"a", 1, 0}});
 }
 
 TEST_CASE("where counts cannot be written is said at the start; later it stops nobody") {
@@ -61,7 +73,7 @@ TEST_CASE("where counts cannot be written is said at the start; later it stops n
   {
     MetricCounts counts(place / "counts.json", report);
     fs::remove_all(place);
-    counts.add({{"a"}, {}});
+    counts.add({{"a"}, {}}, {"a"});
   }
   REQUIRE(told.size() == 1);
   CHECK(told[0].find("counts.json") != std::string::npos);

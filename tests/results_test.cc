@@ -20,7 +20,7 @@ TEST_CASE("every field of submission.json refuses every wrong kind, and names it
           "\"sha256\": \"",
           sha256,
           "\", \"received\": \"2025-01-31T12:00:00Z\", \"owner\": \"Ada\", \"contact\": \"me\", "
-          "\"keep\": false}");
+          "\"keep\": false, \"publish\": false}");
   const int tried = json_faults::try_every_fault(parse_json(right, "right", Fault::bug),
                                                  submission_table().schema(),
                                                  [&](const std::string& faulty) {

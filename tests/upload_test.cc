@@ -55,7 +55,7 @@ std::string archive(const std::string& text) {
 TEST_CASE("an upload is the same in pieces of any size") {
   const std::string body = with(
       "\"code\": \"a\\n\\\"\\\\\\u00e9\\ud83d\\ude00\\u0000\u00e9\U0001f600\", \"keep\" : false ,"
-      "\"contact\":\"me\\/you\", \"file\":\"x.cu\"");
+      "\"publish\":false,\"contact\":\"me\\/you\", \"file\":\"x.cu\"");
   for (std::size_t piece = 1; piece < body.size() + 2; ++piece) {
     const Taken taken = take(body, piece);
     REQUIRE(taken.why == "");
@@ -64,6 +64,7 @@ TEST_CASE("an upload is the same in pieces of any size") {
     CHECK(taken.request.file == "x.cu");
     CHECK(taken.request.id == kId);
     CHECK_FALSE(taken.request.keep);
+    CHECK_FALSE(taken.request.publish);
   }
 }
 
@@ -145,6 +146,7 @@ TEST_CASE("uploads that are no such object") {
                                    with("\"file\": \"x.py\", \"code\": null"),
                                    with("\"file\": \"x.py\", \"code\": \"1\", \"code\": \"1\""),
                                    with("\"file\": \"x.py\", \"code\": \"1\", \"keep\": tru"),
+                                   with("\"file\": \"x.py\", \"code\": \"1\", \"publish\": 0"),
                                    with("\"file\": \"x.py\", \"code\": \"1\", \"keep\": truest"),
                                    with("\"file\": \"x.py\", \"code\": \"1\", \"keep\": \"true\""),
                                    with("\"file\": \"x.py\", \"code\": \"1\", \"archive\": \"\""),

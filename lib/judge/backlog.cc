@@ -6,7 +6,9 @@
 #include <deque>
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "error.h"
 
@@ -57,6 +59,43 @@ bool is_for(const VariantRequest& wanted, const Terms& terms, const std::vector<
                      [&](const Shape& shape) { return shape.timed && wanted.takes(shape); });
 }
 
+// Who takes turns: whose token it was, else the run. A person's runs are one.
+using Holder = std::pair<bool, std::string_view>;
+Holder holder_of(const SubmissionIdentity& identity) {
+  const bool known = !identity.owner.empty();
+  return {known, known ? identity.owner : identity.run};
+}
+
+// A holder's first by when it came to wait; a turn will have passed then, so its second comes after
+// the first of all others, and so on.
+void order(std::vector<Waiting>& waiting, const std::map<Holder, double>& turns) {
+  struct Placed {
+    Waiting waiting;
+    double received = 0, since = 0;
+    int round = 0;
+  };
+  std::vector<Placed> placed;
+  placed.reserve(waiting.size());
+  for (const Waiting& one : waiting) {
+    placed.push_back({one, seconds_from_utc(one.submission->identity.received)});
+  }
+  std::stable_sort(placed.begin(), placed.end(),
+                   [](const Placed& a, const Placed& b) { return a.received < b.received; });
+  std::map<Holder, const Placed*> before;
+  for (Placed& one : placed) {
+    const Holder holder = holder_of(one.waiting.submission->identity);
+    const Placed*& last = before[holder];
+    one.since = last == nullptr ? std::max(one.received, turns.at(holder)) : last->since;
+    one.round = last == nullptr ? 0 : last->round + 1;
+    last = &one;
+  }
+  std::stable_sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) {
+    return std::tie(a.round, a.since) < std::tie(b.round, b.since);
+  });
+  std::transform(placed.begin(), placed.end(), waiting.begin(),
+                 [](const Placed& one) { return one.waiting; });
+}
+
 // Files, with what is asked for of the challenge where that is not all of it.
 class Contents {
  public:
@@ -79,7 +118,7 @@ class Contents {
 
 Backlog backlog(const std::vector<ScoredSubmission>& submissions, const Terms& terms,
                 const std::function<bool(int)>& again, const std::vector<Shape>& shapes) {
-  std::unordered_map<std::string_view, double> turns;  // by run
+  std::map<Holder, double> turns;
   std::unordered_map<std::string_view, Waiting> first;
   // Of those whose files and recording are gone after the verdict, which is enough for their like.
   std::unordered_map<std::string_view, Waiting> first_not_kept;
@@ -91,7 +130,7 @@ Backlog backlog(const std::vector<ScoredSubmission>& submissions, const Terms& t
         submission.challenge != kAllChallenges) {
       continue;
     }
-    double& turn = turns[identity.run];
+    double& turn = turns[holder_of(identity)];
     turn = std::max(turn, submission.claimed());
     const ScoredEvaluation* evaluation = evaluation_on(submission, terms);
     if (!submission.unreadable.empty()) continue;
@@ -116,14 +155,11 @@ Backlog backlog(const std::vector<ScoredSubmission>& submissions, const Terms& t
     if (alone) return false;
     waiting.answered_by = at->second.answered_by;
     waiting.answer = at->second.answer;
-    return waiting.answer == nullptr;
+    if (waiting.answer != nullptr) return false;
+    found.same_as_waiting.emplace_back(waiting.submission, at->second.submission);
+    return true;
   });
-  const auto since = [&](const Waiting& waiting) {
-    const SubmissionIdentity& identity = waiting.submission->identity;
-    return std::max(seconds_from_utc(identity.received), turns[identity.run]);
-  };
-  std::stable_sort(found.waiting.begin(), found.waiting.end(),
-                   [&](const Waiting& a, const Waiting& b) { return since(a) < since(b); });
+  order(found.waiting, turns);
   return found;
 }
 
@@ -137,9 +173,16 @@ std::map<int, int> places_in_queue(const std::vector<ScoredSubmission>& submissi
   for (const std::string& challenge : challenges) {
     const Terms any = {challenge, 0, "", "", "", 0};
     int ahead = 0;
-    for (const Waiting& one : backlog(submissions, any, [](int) { return false; }).waiting) {
-      if (!is_judged(one.submission->number)) places.try_emplace(one.submission->number, ahead++);
+    const Backlog all = backlog(submissions, any, [](int) { return false; });
+    std::map<int, int> here;
+    for (const Waiting& one : all.waiting) {
+      if (!is_judged(one.submission->number)) here.try_emplace(one.submission->number, ahead++);
     }
+    for (const auto& [one, first] : all.same_as_waiting) {
+      const auto at = here.find(first->number);
+      places.try_emplace(one->number, at == here.end() ? 0 : at->second + 1);
+    }
+    places.merge(here);
   }
   return places;
 }

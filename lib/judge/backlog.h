@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "store/score_index.h"
@@ -28,21 +29,24 @@ struct Backlog {
   std::vector<LeftError> judge_errors;  // after all attempts
   // What asks for another GPU, or for shapes that this one does not run.
   std::vector<const ScoredSubmission*> for_others;
+  // What waits for the verdict of another that waits: it, and the other.
+  std::vector<std::pair<const ScoredSubmission*, const ScoredSubmission*>> same_as_waiting;
 };
 
-// What has no evaluation on these terms. A submission waits since it was received, or since its run
-// last had a turn, whichever is later, and who waits longest is first: so a run's hundred do not
-// block another's one, and nobody waits for ever. Of several with the same files that ask for the
-// same shapes only the first waits, until it has a verdict. A judge error is one, unless `again`
-// takes its number. What cannot be read is for a person to look at, not for a second verdict.
-// Refers to `submissions`. Fault::usage when one was judged for other files under the same version
-// of the challenge. `shapes` are those that the device of the terms runs; empty: not known.
+// What has no evaluation on these terms. A submission waits since it was received, or since its
+// owner last had a turn, whichever is later, and who waits longest is first: so somebody's hundred,
+// of however many runs, do not block another's one, and nobody waits for ever. An owner is the name
+// of a token; of what the organizer handed in each run is one. Of several with the same files that
+// ask for the same shapes only the first waits, until it has a verdict. A judge error is one,
+// unless `again` takes its number. What cannot be read is for a person to look at, not for a second
+// verdict. Refers to `submissions`. Fault::usage when one was judged for other files under the same
+// version of the challenge. `shapes` are those that the device of the terms runs; empty: not known.
 Backlog backlog(const std::vector<ScoredSubmission>& submissions, const Terms& terms,
                 const std::function<bool(int)>& again, const std::vector<Shape>& shapes = {});
 
 // How many are before each that waits, as the judges of each challenge will take them: by number.
 // `challenges` may have more than submissions name. What `is_judged` says of a number is judged
-// now, and before nobody. One that waits for another with the same files is left out.
+// now, and before nobody. One that waits for another's verdict on the same files is after that one.
 std::map<int, int> places_in_queue(const std::vector<ScoredSubmission>& submissions,
                                    std::set<std::string> challenges,
                                    const std::function<bool(int)>& is_judged);

@@ -198,7 +198,10 @@ CaptureStatus read_status(const CaptureFiles& files, const Finished& finished,
   throw CaptureFailure{
       Verdict::runtime_error,
       cat("the capture process ended early: ", describe(exit),
-          exit.signal != 0
+          exit.signal == SIGSYS
+              ? "; it made a system call that no submission may make: compute in kernels, and "
+                "leave the system alone"
+          : exit.signal != 0
               ? "; a wrong memory access in host code is the usual cause: run it under a debugger "
                 "with 'kjudge selftest --eager'"
               : "; the submission must not end the process itself")};

@@ -194,6 +194,13 @@ class Exporter {
   }
 
  private:
+  struct Exported {
+    const Terms* terms;
+    Selectable selectable;
+  };
+
+  bool all() const { return options_.selection == Selection{}; }
+
   // With the line about the challenge, when it is the first of it.
   const std::optional<Challenge>& challenge_of(const Terms& terms) {
     const auto [at, is_new] = challenges_.try_emplace(terms);
@@ -219,11 +226,11 @@ class Exporter {
       if (selects(options_.selection, selectable(index_, submission, one))) chosen.push_back(&one);
     }
     // What waits has no evaluation that a selection could be about.
-    if (chosen.empty() && options_.selection != Selection{}) return;
+    if (chosen.empty() && !all()) return;
     const StoredSubmission stored = results_.submission(submission.number);
     bool open = false;
     for (const ScoredEvaluation* one : chosen) {
-      open = may_publish(challenge_of(index_.terms(*one)), submission.notes);
+      open = may_publish(challenge_of(index_.terms(*one)), submission.identity, submission.notes);
     }
     ExportLine line;
     line.kind = ExportKind::submission;
@@ -235,6 +242,8 @@ class Exporter {
       line.variant = asked;
     }
     line.sha256 = stored.identity.sha256;
+    line.keep = stored.identity.keep;
+    line.publish = stored.identity.publish;
     if (!submission.notes.label.empty()) line.label = submission.notes.label;
     if (!submission.notes.license.empty()) line.license = submission.notes.license;
     if (open) line.files = files_of(stored.folder / "files");
@@ -272,7 +281,8 @@ class Exporter {
   void evaluation(const ScoredSubmission& submission, const ScoredEvaluation& one,
                   const StoredSubmission& stored) {
     const fs::path folder = stored.folder / "evaluations" / std::to_string(one.number);
-    const bool open = may_publish(challenge_of(index_.terms(one)), submission.notes);
+    const bool open =
+        may_publish(challenge_of(index_.terms(one)), submission.identity, submission.notes);
     ExportLine line;
     line.kind = ExportKind::evaluation;
     line.submission = submission.number;
@@ -285,6 +295,7 @@ class Exporter {
     if (open && options_.cubins) cubins = cubins_of(folder / "bundle.kjb", line);
     out_.put(line);
     ++counts_.evaluations;
+    exported_.push_back({&index_.terms(one), selectable(index_, submission, one)});
     for (const ExportLine& cubin : cubins) out_.put(cubin);
     counts_.cubins += cubins.size();
     profiles(folder, line);
@@ -335,9 +346,38 @@ class Exporter {
     }
   }
 
+  // Whether a record is about what was selected: of all of it, each is.
+  bool concerns(const Bar& bar) const {
+    const VariantRequest& wanted = bar.variant;
+    return std::any_of(exported_.begin(), exported_.end(), [&](const Exported& one) {
+      return one.terms->challenge == wanted.challenge &&
+             (wanted.version == 0 || one.terms->challenge_version == wanted.version) &&
+             names_device(wanted.gpu, one.terms->arch, one.terms->device_kind);
+    });
+  }
+  bool concerns(const Invalidation& invalidation) const {
+    return std::any_of(exported_.begin(), exported_.end(), [&](const Exported& one) {
+      return selects(invalidation.selection, one.selectable);
+    });
+  }
+  bool concerns(const PlayOff& play_off) const {
+    const auto is_here = [&](const PlayOffMember& member) {
+      return std::any_of(exported_.begin(), exported_.end(), [&](const Exported& one) {
+        return one.selectable.submission == member.submission &&
+               one.selectable.evaluation == member.id;
+      });
+    };
+    return is_here(play_off.best) &&
+           std::all_of(play_off.others.begin(), play_off.others.end(), is_here);
+  }
+
   template <class T>
   void records(ExportKind kind, const std::string& word, const FieldTable<T>& table) {
+    std::set<int> told;
     for (const auto& [number, record] : read_records(results_, word, table, report_)) {
+      const bool takes_back = record.takes_back != 0;
+      if (!all() && !(takes_back ? told.contains(record.takes_back) : concerns(record))) continue;
+      told.insert(number);
       ExportLine line;
       line.kind = kind;
       line.number = number;
@@ -349,6 +389,7 @@ class Exporter {
   void play_offs() {
     for (const auto& [number, record] :
          read_records(results_, kPlayOffRecord, play_off_table(), report_)) {
+      if (!all() && !concerns(record)) continue;
       ExportLine line;
       line.kind = ExportKind::playoff;
       line.number = number;
@@ -372,6 +413,7 @@ class Exporter {
   std::map<Terms, std::optional<Challenge>> challenges_;
   std::set<std::pair<std::string, int>> told_;
   std::set<std::string> cubins_told_;
+  std::vector<Exported> exported_;
   ExportCounts counts_;
 };
 
@@ -425,6 +467,11 @@ const FieldTable<ExportLine>& export_table() {
                "the part of the challenge that a submission asks for; absent: all of it"),
       optional("label", &L::label, line(200), "what a submission says it is; absent: nothing"),
       optional("license", &L::license, line(200), "of a submission's code; absent: none"),
+      optional(
+          "keep", &L::keep, boolean_kind(),
+          "false: a submission's files were not to be kept, so it is not ranked; absent: true"),
+      optional("publish", &L::publish, boolean_kind(),
+               "false: whoever handed it in declined to show its code; absent: true"),
       optional("files", &L::files, list_kind(object_kind(file_table())),
                "of a submission; absent where its code may not be published"),
       optional("device_kind", &L::device_kind, line(300),

@@ -45,6 +45,7 @@ struct ExportLine {
   std::optional<Json> challenge;
   std::optional<std::string> id, run, received, label, license;
   std::optional<VariantRequest> variant;
+  bool keep = true, publish = true;
   std::optional<std::vector<ExportedFile>> files;
   std::optional<std::string> device_kind;
   std::optional<Json> result;

@@ -123,7 +123,7 @@ AboutEntry about_entry(const Entry& entry, const VariantStandings& standings,
   const ScoredSubmission* submission = index.find(std::stoi(entry.submission));
   if (submission == nullptr) return about;
   about.label = submission->notes.label;
-  if (may_publish(standings.challenge, submission->notes)) {
+  if (may_publish(standings.challenge, submission->identity, submission->notes)) {
     about.license = submission->notes.license;
     about.code = cat("submissions/", entry.submission, "/files");
   }

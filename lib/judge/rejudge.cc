@@ -236,8 +236,9 @@ RejudgeCounts run_rejudgement(const Driver& driver, const Challenge& challenge,
       ++counts.failed;
       continue;
     }
-    write_file_atomically(folder.path() / "log.txt", again.evaluation.log);
-    write_file_atomically(folder.path() / "result.json", result_to_json(again.evaluation));
+    const Evaluation stored = without_code(again.evaluation, submission.identity);
+    write_file_atomically(folder.path() / "log.txt", stored.log);
+    write_file_atomically(folder.path() / "result.json", result_to_json(stored));
     write_replay_secret(folder.path(), again.secret);
     rename_new(folder.path(), set.evaluation(one.submission));
     line(cat(label, summary(again.evaluation),

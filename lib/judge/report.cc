@@ -30,16 +30,6 @@ std::string interval_text(const Interval& interval) {
   return formatted("[%.3f, %.3f]", interval.low, interval.high);
 }
 
-std::string indented(std::string_view text, std::string_view margin) {
-  std::string lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    lines += cat(margin, text.substr(0, end), "\n");
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
-
 std::string failure_text(const CheckFailure& failure) {
   std::string position;
   for (std::int64_t index : failure.first_position)
@@ -115,6 +105,16 @@ std::string gpu_text(const ShapeFacts& shape) {
 }
 
 }  // namespace
+
+std::string indented(std::string_view text, std::string_view margin) {
+  std::string lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines += cat(margin, text.substr(0, end), "\n");
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
 
 std::string printable(std::string_view text) {
   std::string safe;

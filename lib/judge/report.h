@@ -31,6 +31,9 @@ std::string evaluation_page(const Evaluation& evaluation);
 
 std::string duration_text(double ns);  // "12.3 us", "4.56 ms"
 
+// Each line after `margin`.
+std::string indented(std::string_view text, std::string_view margin);
+
 // Left-aligned first column, the others right-aligned, two spaces between.
 std::string aligned(const std::vector<std::vector<std::string>>& rows);
 

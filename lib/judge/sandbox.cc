@@ -311,8 +311,9 @@ bool Sandbox::shown(const fs::path& path) const {
 
 void Sandbox::show(const fs::path& path) {
   std::error_code error;
-  if (!path.is_absolute() || path == "/" || !fs::exists(path, error) || shown(path)) return;
-  readable_.push_back(path);
+  if (!path.is_absolute() || path == "/" || !fs::exists(path, error)) return;
+  needed_.push_back(path);
+  if (!shown(path)) readable_.push_back(path);
 }
 
 // The judge's own Python, with what it finds: PATH may lead to a script that chooses one.
@@ -464,7 +465,12 @@ Finished Sandbox::run(const ChildOptions& options, const SandboxFiles& files,
   for (const fs::path& path : readable_) add({"--ro-bind", way.source_of(path), path.string()});
   for (const fs::path& path : hidden_) {
     if (!fs::is_directory(path)) continue;  // not made yet
-    add({"--size", "4096", "--tmpfs", path.string(), "--remount-ro", path.string()});
+    add({"--size", "4096", "--tmpfs", path.string()});
+    for (const fs::path& needed : needed_) {
+      if (needed == path || !is_below(needed, path)) continue;
+      add({"--ro-bind", way.source_of(needed), needed.string()});
+    }
+    add({"--remount-ro", path.string()});
   }
   for (const fs::path& path : files.readable) {
     add({"--ro-bind", way.source_of(path), path.string()});

@@ -33,7 +33,8 @@ class Sandbox {
   struct Wanted {
     const Driver& driver;
     int device = 0;
-    std::vector<std::filesystem::path> hidden;  // folders, also where the system shows them
+    // Folders, also where the system shows them; but not what Python and the driver need of them.
+    std::vector<std::filesystem::path> hidden;
   };
   // Tries it. Fault::device when something is missing: what, and what to do.
   explicit Sandbox(const Wanted& wanted);
@@ -62,7 +63,7 @@ class Sandbox {
 
   std::filesystem::path bwrap_, prlimit_;
   std::string version_;
-  std::vector<std::filesystem::path> readable_, hidden_, devices_;
+  std::vector<std::filesystem::path> readable_, needed_, hidden_, devices_;
   std::map<std::string, std::string> environment_;
   int inner_device_ = 0;
   uid_t uid_ = 0;  // that root becomes; 0: nobody is root here

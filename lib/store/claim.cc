@@ -216,8 +216,9 @@ std::optional<int> Claim::commit(StoredSubmission& submission, const Evaluation&
   const fs::path evaluations = submission.folder / "evaluations";
   const int number = submission.evaluations.empty() ? 1 : submission.evaluations.back() + 1;
   try {
-    write_file_atomically(folder() / "log.txt", evaluation.log);
-    write_file_atomically(folder() / "result.json", result_to_json(evaluation));
+    const Evaluation stored = without_code(evaluation, submission.identity);
+    write_file_atomically(folder() / "log.txt", stored.log);
+    write_file_atomically(folder() / "result.json", result_to_json(stored));
     if (secret) write_replay_secret(folder(), *secret);
     if (evaluation.bundle_sha256 && fs::exists(folder() / "bundle.kjb")) {
       const fs::path results = submission.folder.parent_path().parent_path();

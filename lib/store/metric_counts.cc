@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kBetweenWrites = std::chrono::seconds(10);
-// ncu knows about 3000; whoever makes up names fills no memory.
+// ncu knows about 3000.
 constexpr std::size_t kMostMetrics = 10'000;
 constexpr std::size_t kCountsBytes = std::size_t{4} << 20;
 
@@ -56,7 +56,7 @@ const FieldTable<MetricSights>& sights_table() {
 }
 
 void write_counts(const fs::path& file, std::vector<MetricCount> counts) {
-  write_file_atomically(file, print_json(Json{counts_table().write({std::move(counts)})}));
+  write_file_atomically(file, metric_counts_to_json(std::move(counts)));
 }
 
 }  // namespace
@@ -74,6 +74,10 @@ std::vector<MetricCount> read_metric_counts(const fs::path& path) {
   return counts_table().read(JsonCursor(json, file, Fault::malformed)).metrics;
 }
 
+std::string metric_counts_to_json(std::vector<MetricCount> counts) {
+  return print_json(Json{counts_table().write({std::move(counts)})});
+}
+
 MetricCounts::MetricCounts(fs::path file, std::function<void(const Error&)> report)
     : file_(std::move(file)), report_(std::move(report)), written_(Clock::now()) {
   if (!fs::exists(file_)) write_counts(file_, {});
@@ -82,12 +86,17 @@ MetricCounts::MetricCounts(fs::path file, std::function<void(const Error&)> repo
 
 MetricCounts::~MetricCounts() { write(); }
 
-void MetricCounts::add(const MetricSights& sights) {
+void MetricCounts::add(const MetricSights& sights, const std::set<std::string>& known) {
   const std::lock_guard lock(mutex_);
   for (const auto& [names, count] : {std::tuple(&sights.opened, &MetricCount::opened),
                                      std::tuple(&sights.rested, &MetricCount::rested)}) {
     for (const std::string& name : std::set<std::string>(names->begin(), names->end())) {
-      if (counts_.size() >= kMostMetrics && !counts_.contains(name)) continue;
+      if (!known.contains(name)) continue;
+      if (counts_.size() >= kMostMetrics && !counts_.contains(name)) {
+        // Of a file that others wrote, or of profiles that are gone.
+        std::erase_if(counts_, [&](const auto& one) { return !known.contains(one.first); });
+        if (counts_.size() >= kMostMetrics) continue;
+      }
       MetricCount& one = counts_[name];
       one.metric = name;
       one.*count += 1;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,8 +40,9 @@ class MetricCounts {
   MetricCounts(const MetricCounts&) = delete;
   MetricCounts& operator=(const MetricCounts&) = delete;
 
-  // Writes the file if that was not done for ten seconds; what fails goes to `report`.
-  void add(const MetricSights& sights);
+  // Counts those that are among `known`: anybody may say that anything was looked at. Writes the
+  // file if that was not done for ten seconds; what fails goes to `report`.
+  void add(const MetricSights& sights, const std::set<std::string>& known);
 
  private:
   void write();
@@ -56,5 +58,6 @@ class MetricCounts {
 // Those of a file of MetricCounts, what was opened most first. Faults as read_file;
 // Fault::malformed.
 std::vector<MetricCount> read_metric_counts(const std::filesystem::path& file);
+std::string metric_counts_to_json(std::vector<MetricCount> counts);
 
 }  // namespace kjudge

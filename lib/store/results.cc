@@ -125,7 +125,9 @@ const FieldTable<SubmissionIdentity>& submission_table() {
       optional("contact", &I::contact, line_kind(0, 200),
                "how to reach the author; absent where none was given"),
       optional("keep", &I::keep, boolean_kind(),
-               "false: the files are removed once judged, and it is not ranked"),
+               "false: the files are removed once judged, no log is stored, and it is not ranked"),
+      optional("publish", &I::publish, boolean_kind(),
+               "false: its code is shown to nobody, whatever the challenge says"),
   });
   return table;
 }
@@ -215,9 +217,16 @@ int ResultsDirectory::add(const HandIn& hand_in, const std::vector<SubmissionIde
   identity.sha256 =
       copy_submission(hand_in.from, folder.path() / "files", hand_in.limit_bytes).sha256;
   const auto is_same = [&](const SubmissionIdentity& other) {
-    if (!hand_in.id.empty()) return other.id == hand_in.id;
-    return other.run == identity.run && other.challenge == hand_in.challenge &&
-           other.variant == hand_in.variant && other.sha256 == identity.sha256;
+    if (!hand_in.id.empty() && other.id != hand_in.id) return false;
+    const bool same = other.run == identity.run && other.challenge == hand_in.challenge &&
+                      other.variant == hand_in.variant && other.sha256 == identity.sha256 &&
+                      other.keep == hand_in.keep && other.publish == hand_in.publish;
+    if (!same && !hand_in.id.empty()) {
+      throw Error(Fault::usage, cat("id: submission ", other.number,
+                                    " has it, with other files or for something else; draw "
+                                    "another"));
+    }
+    return same;
   };
   identity.run = run_name(path_, hand_in.run, hand_in.owner);
   // Whoever put it there may not have come to this yet, or have been killed before.
@@ -234,6 +243,7 @@ int ResultsDirectory::add(const HandIn& hand_in, const std::vector<SubmissionIde
   identity.owner = hand_in.owner;
   identity.contact = hand_in.contact;
   identity.keep = hand_in.keep;
+  identity.publish = hand_in.publish;
   identity.name = hand_in.from.filename().string();
   identity.received = utc_now();
   const fs::path identity_file = folder.path() / "submission.json";
@@ -265,15 +275,14 @@ int ResultsDirectory::add(const HandIn& hand_in, const std::vector<SubmissionIde
       }
     }
     const auto known = hand_in.id_of ? hand_in.id_of(number) : std::nullopt;
-    if (known) {
-      if (*known == hand_in.id) return already(number);
-      continue;
-    }
+    if (known && *known != hand_in.id) continue;
+    std::optional<SubmissionIdentity> there;
     try {
-      if (is_same(submission(number).identity)) return already(number);
+      there = submission(number).identity;
     } catch (const Error&) {
       // Damaged, which submissions() reports: the number is taken all the same.
     }
+    if (there ? is_same(*there) : known.has_value()) return already(number);
   }
 }
 
@@ -292,6 +301,11 @@ void require_files(const StoredSubmission& submission) {
   }
   require(sha256 == submission.identity.sha256,
           "are not what was handed in: their hash is not that of submission.json");
+}
+
+Evaluation without_code(Evaluation evaluation, const SubmissionIdentity& submission) {
+  if (!submission.keep) evaluation.log.clear();
+  return evaluation;
 }
 
 bool has_files_to_remove(const StoredSubmission& submission) {

@@ -40,7 +40,9 @@ struct SubmissionIdentity {
   std::string received;  // UTC, RFC 3339
   std::string owner;     // whose token handed it in; empty: the organizer
   std::string contact;   // how to reach the author; may be empty
-  bool keep = true;      // false: its files go once it is judged, and it is not ranked
+  // false: its files go once it is judged, no log of it is stored, and it is not ranked.
+  bool keep = true;
+  bool publish = true;  // false: nobody is shown its code, whatever the challenge says
   // The part of the challenge that is asked for, and on which GPU; none: all of it, on any.
   VariantRequest variant = {};
   bool operator==(const SubmissionIdentity&) const = default;
@@ -85,17 +87,17 @@ class ResultsDirectory {
 
   // Puts `from` (see copy_submission, with its faults; names that could not be read back are the
   // submission's fault too) under the next number, durably. The same id or, without one, the same
-  // run with the same bytes for the same variant is there once: then its number is returned and
+  // run with the same bytes, wishes and variant is there once: then its number is returned and
   // nothing is written. `present` is what was there a while ago, ascending by number; what has a
   // lower number than its last and is not in it is not looked at. The run is the owner's from then
-  // on. Fault::usage when it is another's.
+  // on. Fault::usage when it is another's, or the id was used for something else.
   struct HandIn {
     std::filesystem::path from;
     std::string run, challenge;
     std::uint64_t limit_bytes = 0;
     std::string id;  // UUID; empty: a new one
     std::string owner, contact;
-    bool keep = true;
+    bool keep = true, publish = true;
     VariantRequest variant;  // as SubmissionIdentity has it
     // No number up to this one is given: a submission had it, which may be lost.
     int after = 0;
@@ -112,6 +114,9 @@ class ResultsDirectory {
 // Fault::malformed where its files are not what was handed in, by the hash in submission.json.
 void require_files(const StoredSubmission& submission);
 
+// The evaluation as it is stored. A log quotes the code, in tracebacks and warnings: of what is not
+// to be kept there is none, and the messages say what failed.
+Evaluation without_code(Evaluation evaluation, const SubmissionIdentity& submission);
 // Of a submission that asked for it (SubmissionIdentity::keep): removes what was handed in and
 // recorded, and leaves the verdict. Again does nothing more.
 void remove_files(const ResultsDirectory& results, const StoredSubmission& submission);

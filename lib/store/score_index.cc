@@ -180,6 +180,7 @@ void put_submission(File& file, S& submission) {
     file.text(*text);
   }
   file.number(identity.keep);
+  file.number(identity.publish);
   file.list(submission.unreadable, [&](auto& number) { file.number(number); });
   file.list(submission.evaluations, [&](auto& one) { put_evaluation(file, one); });
 }

@@ -1,12 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/selection.h"
 
+#include <chrono>
 #include <regex>
 
 #include "challenge/variant_request.h"
 #include "error.h"
+#include "file_names.h"
 
 namespace kjudge {
+
+namespace {
+
+// Whether there is such a day and time of day, of a text with digits in the right places.
+bool is_there(const std::string& time) {
+  const auto number = [&](std::size_t at, std::size_t digits) {
+    return std::stoi(time.substr(at, digits));
+  };
+  const std::chrono::year_month_day day(std::chrono::year(number(0, 4)),
+                                        std::chrono::month(static_cast<unsigned>(number(5, 2))),
+                                        std::chrono::day(static_cast<unsigned>(number(8, 2))));
+  return day.ok() && number(11, 2) < 24 && number(14, 2) < 60 && number(17, 2) < 60;
+}
+
+}  // namespace
 
 const FieldTable<Selection>& selection_table() {
   using S = Selection;
@@ -56,7 +73,8 @@ bool selects(const Selection& selection, const Selectable& one) {
     return wanted == std::decay_t<decltype(wanted)>{} || wanted == found;
   };
   return is(selection.submission, one.submission) && is(selection.evaluation, one.evaluation) &&
-         is(selection.run, one.run) && is(selection.challenge, one.challenge) &&
+         (selection.run.empty() || same_name(selection.run, one.run)) &&
+         is(selection.challenge, one.challenge) &&
          is(selection.challenge_version, one.challenge_version) &&
          is(selection.method, one.method) && is(selection.node, one.node) &&
          names_device(selection.gpu, one.arch, one.device_kind) &&
@@ -67,10 +85,10 @@ bool selects(const Selection& selection, const Selectable& one) {
 std::string time_of(const std::string& text, DayEnd end) {
   static const std::regex day("[0-9]{4}-[0-9]{2}-[0-9]{2}");
   static const std::regex time("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z");
-  if (text.empty() || std::regex_match(text, time)) return text;
-  if (std::regex_match(text, day)) {
-    return text + (end == DayEnd::first ? "T00:00:00Z" : "T23:59:59Z");
-  }
+  if (text.empty()) return text;
+  std::string found = text;
+  if (std::regex_match(text, day)) found += end == DayEnd::first ? "T00:00:00Z" : "T23:59:59Z";
+  if (std::regex_match(found, time) && is_there(found)) return found;
   throw Error(Fault::usage, cat("\"", text,
                                 "\": expected a day as 2026-11-30, or a time as "
                                 "2026-11-30T12:00:00Z, in UTC"));

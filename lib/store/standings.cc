@@ -6,6 +6,7 @@
 #include <set>
 
 #include "error.h"
+#include "file_names.h"
 #include "store/challenges.h"
 
 namespace kjudge {
@@ -91,13 +92,54 @@ StandingsSource read_source(const ResultsDirectory& results, const ScoreIndex& i
           read_play_offs(results, report)};
 }
 
+void require_known(const ResultsDirectory& results, const ScoreIndex& index,
+                   const VariantRequest& request) {
+  std::map<std::string, std::set<int>> versions;  // of each challenge
+  std::set<std::string> kinds;                    // of devices that judged it
+  for (const Challenge& one : kept_challenges(results)) versions[one.name].insert(one.version);
+  for (const ScoredSubmission& submission : index.submissions()) {
+    if (submission.challenge != kAllChallenges && !submission.challenge.empty()) {
+      versions.try_emplace(submission.challenge);
+    }
+    for (const ScoredEvaluation& one : submission.evaluations) {
+      const Terms& terms = *one.terms;
+      versions[terms.challenge].insert(terms.challenge_version);
+      if (terms.challenge != request.challenge || terms.arch.empty()) continue;
+      kinds.insert(names_device(request.gpu, terms.arch, terms.device_kind)
+                       ? request.gpu
+                       : device_word(terms.device_kind));
+    }
+  }
+  if (request.challenge.empty() || versions.empty()) return;
+  std::set<std::string> there;
+  const auto known = versions.find(request.challenge);
+  if (known == versions.end()) {
+    for (const auto& [name, numbers] : versions) there.insert(name);
+    throw Error(Fault::usage,
+                cat("\"", request.challenge, "\": nothing here is for such a challenge; there is ",
+                    joined(there)));
+  }
+  if (request.version != 0 && !known->second.empty() && !known->second.contains(request.version)) {
+    for (const int number : known->second) there.insert(std::to_string(number));
+    throw Error(Fault::usage, cat(request.challenge, "@", request.version,
+                                  ": nothing here is of this version; there is ", joined(there)));
+  }
+  if (!request.gpu.empty() && !kinds.empty() && !kinds.contains(request.gpu)) {
+    throw Error(Fault::usage, cat("\"", request.gpu, "\": nothing of ", request.challenge,
+                                  " was judged on such a GPU; it was on ", joined(kinds)));
+  }
+}
+
 std::optional<VariantStandings> make_standings(const StandingsSource& source,
                                                const std::optional<VariantRequest>& request) {
   const ScoreIndex& index = source.index;
   VariantStandings found;
   found.variant = request.value_or(VariantRequest{});
   const Terms* const chosen = choose_terms(index, found.variant);
-  if (chosen == nullptr) return std::nullopt;
+  if (chosen == nullptr) {
+    require_known(source.results, index, found.variant);
+    return std::nullopt;
+  }
   found.terms = *chosen;
   found.challenge = kept_challenge(source.results, found.terms);
   found.shapes = shapes_of(found, found.variant);
@@ -198,7 +240,7 @@ std::vector<HistoryEntry> history_of(const StandingsSource& source,
   const ScoreIndex& index = source.index;
   std::vector<HistoryEntry> history;
   for (const ScoredSubmission& submission : index.submissions()) {
-    if (submission.identity.run != run) continue;
+    if (!same_name(submission.identity.run, run)) continue;
     for (const ScoredEvaluation& one : submission.evaluations) {
       if (index.terms(one) != standings.terms) continue;
       history.push_back(
@@ -213,8 +255,9 @@ std::vector<HistoryEntry> history_of(const StandingsSource& source,
   return history;
 }
 
-bool may_publish(const std::optional<Challenge>& challenge, const SubmissionNotes& notes) {
-  if (!challenge) return false;
+bool may_publish(const std::optional<Challenge>& challenge, const SubmissionIdentity& submission,
+                 const SubmissionNotes& notes) {
+  if (!challenge || !submission.keep || !submission.publish) return false;
   switch (challenge->publish) {
     case PublishCode::never:
       return false;

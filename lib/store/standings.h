@@ -52,9 +52,13 @@ struct StandingsSource {
 StandingsSource read_source(const ResultsDirectory& results, const ScoreIndex& index,
                             const ResultsDirectory::Report& report);
 
+// Fault::usage, with what there is instead, when the request names a challenge that nothing here is
+// for, a version of it that is not here, or a GPU that judged nothing of it though others did.
+void require_known(const ResultsDirectory& results, const ScoreIndex& index,
+                   const VariantRequest& request);
 // Of the terms that the request leaves open, those of the newest evaluation. nullopt when nothing
-// was judged yet that it names. Fault::usage when it names several kinds of GPU, a dtype or a shape
-// that the challenge has not, or a dtype where the challenge is not kept.
+// was judged yet that it names. Fault::usage as require_known(), and when it names several kinds of
+// GPU, a dtype or a shape that the challenge has not, or a dtype where the challenge is not kept.
 std::optional<VariantStandings> make_standings(const StandingsSource& source,
                                                const std::optional<VariantRequest>& request);
 
@@ -85,7 +89,9 @@ struct HistoryEntry {
 std::vector<HistoryEntry> history_of(const StandingsSource& source,
                                      const VariantStandings& standings, const std::string& run);
 
-// Whether the code of a submission may be shown, by the challenge and the submission.
-bool may_publish(const std::optional<Challenge>& challenge, const SubmissionNotes& notes);
+// Whether the code of a submission may be shown, by the challenge and the submission; and with it
+// what quotes the code: logs, machine code.
+bool may_publish(const std::optional<Challenge>& challenge, const SubmissionIdentity& submission,
+                 const SubmissionNotes& notes);
 
 }  // namespace kjudge

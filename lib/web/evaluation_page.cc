@@ -71,7 +71,8 @@ std::vector<Html> headline(const EvaluationPage& page) {
   if (evaluation.verdict == Verdict::judge_error) {
     parts.push_back(element("p", {},
                             "This is not the submission's fault: kjudge, or the machine it ran on, "
-                            "failed. It is judged again."));
+                            "failed. When the organizer has mended the cause, it is judged "
+                            "again."));
   } else if (evaluation.verdict == Verdict::accepted && !score.ranked) {
     parts.push_back(element(
         "p", {}, score.counts ? "Not ranked among those of the whole challenge: " : "Not ranked: ",
@@ -403,9 +404,16 @@ std::string evaluation_page(const EvaluationPage& page) {
     contents.push_back(section("Shapes and tests", std::move(parts)));
   }
   if (!score.devices.empty()) contents.push_back(section("Devices", device_parts(score)));
-  if (!evaluation.log.empty()) {
+  // Tracebacks in it quote the code.
+  if (!evaluation.log.empty() && page.submission.published) {
     contents.push_back(section("Log", {element("p", {}, "What the submission's own part wrote."),
                                        preformatted(evaluation.log, "Log of the submission")}));
+  } else if (!evaluation.log.empty()) {
+    contents.push_back(section(
+        "Log", {element("p", {},
+                        "It may quote the code, which is not for everybody to see. Whoever handed "
+                        "in has it by ",
+                        element("code", {}, cat("submit.py --status ", submission)), ".")}));
   }
   contents.push_back(section("Where and how it ran", {where_it_ran(evaluation)}));
   if (!evaluation.phases.empty())

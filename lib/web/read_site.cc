@@ -31,10 +31,10 @@ bool is_published(const std::vector<Challenge>& challenges, const SubmissionIden
   bool any = false;
   for (const Challenge& one : challenges) {
     if (!is_for(one)) continue;
-    if (!may_publish(one, notes)) return false;
+    if (!may_publish(one, identity, notes)) return false;
     any = true;
   }
-  return any && identity.keep;
+  return any;
 }
 
 bool is_of(const Challenge& challenge, const Terms& terms) {
@@ -147,6 +147,9 @@ const std::vector<std::string>& SiteReader::profiled(const StoredSubmission& sub
     known = {folder, {}};
     for (const Profile& profile : read_profiles(submission, evaluation, report_)) {
       known.shapes.push_back(profile.shape);
+      for (const KernelProfile& kernel : profile.kernels) {
+        for (const Metric& metric : kernel.metrics) metrics_.insert(metric.name);
+      }
     }
   }
   return known.shapes;
@@ -185,11 +188,8 @@ SubmissionSummary SiteReader::summary_of(const ScoredSubmission& scored,
         invalid_reasons(invalidations, selectable(*index_, scored, evaluation));
   }
   std::sort(stored.evaluations.begin(), stored.evaluations.end());
-  // As the queue has it: what kjudge failed at is judged again.
-  const bool failed = !submission.evaluations.empty() &&
-                      submission.evaluations.back().number == stored.evaluations.back() &&
-                      submission.evaluations.back().verdict == Verdict::judge_error;
-  if (stored.evaluations.empty() || failed) submission.running.emplace();
+  // What kjudge failed at waits for the organizer, who may never have it judged again.
+  if (stored.evaluations.empty()) submission.running.emplace();
   if (scored.may_be_judged) {
     if (const auto running = read_running(stored.folder)) submission.running = running;
   }
@@ -224,6 +224,7 @@ Site SiteReader::read(std::optional<int> profiles_of) {
       one.profiled = profiled(submission.stored, one.number);
     }
   }
+  site.metrics = metrics_;
   find_places(site);
   return site;
 }

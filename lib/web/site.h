@@ -42,7 +42,7 @@ struct EvaluationSummary {
 struct SubmissionSummary {
   StoredSubmission stored;
   SubmissionNotes notes;
-  bool published = false;                      // its code is for everybody to see
+  bool published = false;                      // its code, and its log, are for everybody to see
   std::vector<EvaluationSummary> evaluations;  // ascending by number
   // The evaluation that comes next, if one does.
   std::optional<RunningEvaluation> running;
@@ -55,6 +55,7 @@ struct Site {
   std::vector<SubmissionSummary> submissions;  // ascending by number
   Records<Bar> bars;                           // standing ones
   std::vector<PlayedOff> play_offs;
+  std::set<std::string> metrics;  // names in the profiles that were read
   // That of a name in this version, or in this very state; null: it is neither open nor kept.
   const Challenge* challenge(const std::string& name, int version) const;
   const Challenge* challenge_of(const Terms& terms) const;
@@ -102,6 +103,7 @@ class SiteReader {
   std::vector<std::vector<int>> records_;
   std::map<EvaluationKey, Profiled> profiled_;
   std::map<std::pair<std::string, int>, std::optional<Challenge>> kept_;  // by name and version
+  std::set<std::string> metrics_;
 };
 Site read_site(const ResultsDirectory& results, std::vector<Challenge> challenges,
                const ResultsDirectory::Report& report);

@@ -79,8 +79,11 @@ class Export(_kjudge.Case):
         self.assertEqual(self.export("--without-cubins")["cubin"], [])
         found = self.export("--run", "cyd")
         self.assertEqual([s["run"] for s in found["submission"]], ["cyd"])
+        self.assertEqual([len(found[kind]) for kind in ("challenge", "bar", "invalidation")], [1, 1, 0])
+        self.assertEqual(len(self.export("--run", "BEN")["invalidation"]), 1)
         # The challenge that was judged decides, not one that is changed later.
-        self.assertEqual(self.export("--challenge", "other")["submission"], [])
+        found = self.export("--challenge", "other")
+        self.assertEqual([len(found[kind]) for kind in ("submission", "bar", "invalidation")], [0, 0, 0])
 
     def test_profiles_failures_and_what_is_broken(self):
         _results_directory.make(self.path("results"))

@@ -5,6 +5,7 @@ lost and nothing done twice, however they are killed."""
 import json
 import os
 import shutil
+import subprocess
 import time
 
 import _kjudge
@@ -168,6 +169,12 @@ class JudgeAgain(_kjudge.Case):
             with open(os.path.join(top, "2", "result.json"), "w") as file:
                 json.dump(made, file)
 
+    def exported(self, *arguments):
+        """How many play-offs an export has."""
+        self.run_kjudge("export", "results", "-o", "out.zst", *arguments)
+        lines = subprocess.run(["zstd", "-dc", self.path("out.zst")], stdout=subprocess.PIPE, check=True).stdout
+        return sum(json.loads(line)["kind"] == "playoff" for line in lines.splitlines())
+
     def test_every_group_is_played_off(self):
         self.judge(**{run: _kjudge.RIGHT + "# %s\n" % run for run in ("ada", "ben", "cyd", "dan")})
         self.tie({1: 1, 2: 1, 3: 3, 4: 3})
@@ -180,6 +187,9 @@ class JudgeAgain(_kjudge.Case):
         self.assertEqual([e["played_off"] for e in found], [True] * 4)
         self.assertEqual({e["run"] for e in found[:2]}, {"ada", "ben"})
         self.assertEqual(self.json("playoff", "results", PATH=self.path("nowhere"))["play_offs"], [])
+        # Of some evaluations, those that are among them alone.
+        self.assertEqual([self.exported(*of) for of in ((), ("--challenge", "softmax"), ("--challenge", "nope"),
+                                                        ("--run", "ada"), ("--submission", "3"))], [2, 2, 0, 0, 0])
         self.assert_whole()
 
     def test_a_play_off_needs_recordings(self):

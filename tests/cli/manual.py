@@ -95,6 +95,7 @@ class Manual(_kjudge.Case):
         self.small_challenge()
         self.write("submission.py", _kjudge.RIGHT)
         self.write("handed_in/ada.py", _kjudge.RIGHT)
+        self.write("counts.json", json.dumps({"format": "kjudge-metric-counts/1", "metrics": []}))
 
     def test_examples_run(self):
         self.contest()

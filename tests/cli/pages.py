@@ -86,9 +86,20 @@ class Pages(_kjudge.Case):
             if link != "#main":
                 self.assertIn(os.path.normpath(os.path.join(os.path.dirname(name), link)), site, name)
 
+    def test_a_judge_error_does_not_promise_another_evaluation(self):
+        _results_directory.make(self.path("results"))
+        self.pages(status=3)
+        site = self.site()
+        page = Parser(site["evaluation/11.html"]).text
+        self.assertIn("When the organizer has mended the cause, it is judged again.", " ".join(page.split()))
+        self.assertNotIn("to come", page)
+        self.assertNotIn("evaluation/11-2.html", site)
+        self.assertIn("queued", site["evaluation/10.html"])  # which waits
+
     def test_hostile_and_broken_files(self):
         _results_directory.make(self.path("results"))
-        done = self.pages(status=3)
+        challenge = self.small_challenge(publish_code="all")  # else no log is shown
+        done = self.pages("--challenge", challenge, status=3)
         self.assertEqual(done["skipped"], 2)
         self.assertIn("submissions/12/evaluations/1/result.json: ", self.said)
         self.assertIn("submissions/13/submission.json: ", self.said)
@@ -101,6 +112,8 @@ class Pages(_kjudge.Case):
         self.assertIn("</pre></main><script>", hostile.text)
         self.assertNotIn("img", hostile.elements)
         self.assertEqual([name for name in site if ".." in name or "<" in name], [])
+        self.pages(status=3)  # nobody says that its code may be seen, and a log quotes it
+        self.assertNotIn("&lt;/pre&gt;", self.site()["evaluation/4.html"])
         # Judged again after a judge error.
         self.assertIn("evaluation/5-2.html", site)
         self.assertIn("5-2.html", site["evaluation/5.html"])

@@ -78,7 +78,37 @@ class Rank(_kjudge.Case):
         self.assertIn("softmax@1::h100-pcie (method 1)", err)
         for wrong in ("", ":float32", "softmax@x", "softmax:a:b:c:d"):
             self.run_kjudge("rank", "results", wrong, status=2)
-        self.assertEqual(self.rank("gemm")["entries"], [])
+
+    def test_what_nothing_here_is_for_is_a_usage_error(self):
+        os.makedirs(self.path("results", "submissions"))
+        self.run_kjudge("rank", "results", "softmax")  # of a directory with nothing in it
+        sha256 = self.keep_challenge()
+        self.assertEqual(self.rank("softmax")["entries"], [])  # kept, and nothing judged yet
+        self.entry("ada", 1.0, challenge_sha256=sha256)
+        for wrong, there in (("gemm", "there is softmax"), ("softmax@3", "there is 1"),
+                             ("softmax::b200", "it was on h200")):
+            _, err = self.run_kjudge("rank", "results", wrong, status=2)
+            self.assertIn(there, err)
+        bar = ("bar", "add", "results", "--name", "x", "--source", "s", "--variant")
+        for wrong in (("gemm", "--speedup", "2"), ("softmax@3", "--speedup", "2"),
+                      ("softmax:int8", "--speedup", "2"), ("softmax:::1x1", "--speedup", "2"),
+                      ("softmax", "--times", "1x1=2")):
+            self.run_kjudge(*bar, *wrong, status=2)
+        self.assertEqual(self.rank()["bars"], [])
+
+    def test_a_run_is_one_however_its_letters_are_written(self):
+        self.entry("ada2", 1.0)
+        self.assertEqual(self.rank("--history", "ADA2")["run"], "ada2")
+        out, _ = self.run_kjudge("invalidate", "results", "--run", "Ada2", "--preview", "--json")
+        self.assertEqual(len(json.loads(out)["evaluations"]), 1)
+        out, _ = self.run_kjudge("export", "results", "--run", "ADA2", "-o", self.path("e.zst"), "--json")
+        self.assertEqual(json.loads(out)["submissions"], 1)
+
+    def test_there_is_no_such_day(self):
+        self.entry("ada", 1.0)
+        for wrong in ("2026-13-45", "2026-02-29", "2026-11-30T24:00:00Z", "2026-11-30T12:60:00Z"):
+            self.run_kjudge("invalidate", "results", "--from", wrong, "--preview", status=2)
+        self.run_kjudge("invalidate", "results", "--from", "2024-02-29", "--preview")
 
     def test_dtypes_and_shapes(self):
         sha256 = self.keep_challenge(target_us=1e6, bounty="a mug")

@@ -267,6 +267,39 @@ class Sandbox(_kjudge.Case):
             self.check_probe(file.read())
         self.assert_nothing_left()
 
+    def test_the_challenge_is_hidden_where_the_system_shows_its_folder(self):
+        shown = self.path("shown")  # as /opt is, by the name of a variable
+        os.mkdir(shown)
+        challenge = os.path.join(shown, "softmax")
+        shutil.move(self.challenge, challenge)
+        with open(os.path.join(challenge, "challenge.json")) as file:
+            described = json.load(file)
+        described["hidden"] = ["secret.py"]
+        self.write("shown/softmax/challenge.json", json.dumps(described))
+        self.write("shown/softmax/secret.py", "the best of solutions")
+        self.write("shown/library/there", "")
+        self.write("from/reads.py", "import os\nprint('LIST', os.listdir(%r), os.listdir(%r))\n" %
+                   (challenge, shown + "/library") + _kjudge.RIGHT)
+        more = {"CUDA_HOME": shown}
+        self.run_kjudge("judge", "results", "--from", "from", "--challenge", challenge, **more)
+        with open(self.path("results/submissions/1/evaluations/1/log.txt")) as file:
+            self.assertIn("LIST [] ['there']", file.read())
+        for arguments in (("rejudge", "results", "--submission", "1", "--reason", "x"),
+                          ("rejudge", "results", "--set", "1", "--judge", "--from-files", "--challenge", challenge)):
+            self.run_kjudge(*arguments, **more)
+        results = [os.path.join(top, "log.txt") for top, _, files in os.walk(self.path("results/rejudgements"))
+                   if "log.txt" in files]
+        self.assertEqual(len(results), 1)
+        with open(results[0]) as file:
+            self.assertIn("LIST [] ['there']", file.read())
+        # What Python needs stays, also below it.
+        packages = os.path.join(challenge, "packages")
+        self.write("shown/softmax/packages/lent.py", "")
+        self.write("lent.py", "import lent\n" + _kjudge.RIGHT)
+        self.challenge = challenge
+        result = self.capture("lent.py", "--sandbox", PYTHONPATH=packages, **more)
+        self.assertEqual(result["verdict"], "accepted", result)
+
     def test_probe_does_something(self):
         """Without the sandbox much of it succeeds: the probe is not what fails."""
         word = self.probe("probe")

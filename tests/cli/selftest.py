@@ -65,6 +65,8 @@ json.dump = None
 """
         for name, source, words in (("imitated", imitated, "ended early: exit status 1"),
                                     ("status", status, "broken"),
+                                    ("forbidden", "import os, signal\nos.kill(os.getpid(), signal.SIGSYS)\n",
+                                     "system call that no submission may make"),
                                     ("broken", broken, "ended early: exit status 1")):
             with self.subTest(name):
                 result = self.evaluate(self.write(name + ".py", source), "--challenge", challenge, status=1)

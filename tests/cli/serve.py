@@ -22,6 +22,7 @@ import uuid
 import jsonschema
 
 import _kjudge
+import _results_directory
 
 SUBMIT = os.path.join(_kjudge.ROOT, "harness", "submit.py")
 with open(os.path.join(_kjudge.ROOT, "lib", "web", "server", "openapi.json")) as file:
@@ -190,6 +191,92 @@ class Serve(ServeCase):
         for token in (ada, grace, again):
             self.assertNotIn(token[4:], log)
         self.assertRegex(log, r"(?m)^\S+Z 127\.0\.0\.1 Ada POST /api/submissions 201 [0-9]+ [0-9.]+$")
+
+    def test_no_traceback_shows_code_that_is_not_to_be_seen(self):
+        shutil.rmtree(self.challenge)
+        self.challenge = self.small_challenge(publish_code="all")
+        raising = "import warnings\nwarnings.warn('careful')  # a secret line\nraise ValueError('it failed')  # of mine\n"
+        token = self.token("Ada")
+        server = self.serve()
+        for run, more in (("open", {}), ("shy", {"publish": False}), ("gone", {"keep": False})):
+            self.ask_json("POST", "/api/submissions", self.upload(run, raising + "# " + run, **more), token=token,
+                          status=201)
+        self.judge()
+        for number, run in enumerate(("open", "shy", "gone"), 1):
+            def done():
+                return self.ask_json("GET", "/api/submissions/%d" % number, token=token)
+            self.wait_for(lambda: done()["state"] == "done", "verdict")
+            evaluation = done()["evaluations"][0]
+            self.assertIn("it failed", evaluation["message"])
+            page = self.ask("GET", "/evaluation/%d.html" % number)[2].decode()
+            self.assertIn("it failed", page)
+            self.assertEqual("of mine" in page, run == "open", page)
+            self.assertEqual("of mine" in evaluation.get("log", ""), run != "gone")
+            self.assertEqual(self.ask("GET", "/code/%d.html" % number)[0], 200 if run == "open" else 404)
+            with open(self.path("results/submissions/%d/evaluations/1/log.txt" % number)) as file:
+                self.assertEqual("of mine" in file.read(), run != "gone")
+            with open(self.path("results/submissions/%d/evaluations/1/result.json" % number)) as file:
+                self.assertEqual("of mine" in file.read(), run != "gone")
+        # Whoever handed in has it, by both clients.
+        for number, there in ((2, True), (3, False)):
+            out, _ = self.finish(self.client("--status", str(number), "--server", self.url, token=token), status=1)
+            self.assertEqual("of mine" in out, there, out)
+            again, _ = self.run_kjudge("status", str(number), "--server", self.url, KERNELS_TOKEN=token, status=1)
+            self.assertEqual(again, out)
+        self.stop(server)
+        self.run_kjudge("export", "results", "-o", "out.zst")
+        told = subprocess.run(["zstd", "-dc", self.path("out.zst")], stdout=subprocess.PIPE, check=True).stdout.decode()
+        lines = [json.loads(line) for line in told.splitlines()]
+        self.assertEqual([("files" in line, line.get("publish", True), line.get("keep", True)) for line in lines
+                          if line["kind"] == "submission"],
+                         [(True, True, True), (False, False, True), (False, True, False)])
+        self.assertEqual(["of mine" in line["result"]["log"] for line in lines if line["kind"] == "evaluation"],
+                         [True, False, False])
+
+    def test_an_id_that_was_used_for_other_code_is_a_conflict(self):
+        token = self.token("Ada")
+        server = self.serve()
+        body = self.upload()
+        self.ask_json("POST", "/api/submissions", body, token=token, status=201)
+        self.ask_json("POST", "/api/submissions", body, token=token, status=200)
+        for change in ({"code": "other"}, {"run": "another"}, {"keep": False}, {"publish": False}):
+            problem = self.ask_json("POST", "/api/submissions", dict(body, **change), token=token, status=409)
+            self.assertIn("draw another", problem["error"])
+        self.assertEqual(os.listdir(self.path("results/submissions")), ["1"])
+        self.stop(server)
+        server = self.serve()  # which knows what was there before
+        self.ask_json("POST", "/api/submissions", dict(body, code="other"), token=token, status=409)
+        self.stop(server)
+
+    def test_a_refused_request_is_logged_with_its_name(self):
+        token = self.token("Ada")
+        server = self.serve()
+        self.ask("POST", "/api/submissions", {"id": "x"}, token=token)
+        self.assertEqual(self.ask("GET", "/api/submissions/7", token=token)[0], 404)
+        status, headers, _ = self.ask("PUT", "/api/submissions", {}, token=token)
+        self.assertEqual((status, headers["Allow"]), (405, "POST"))
+        status, headers, _ = self.ask("DELETE", "/index.html")
+        self.assertEqual((status, headers["Allow"]), (405, "GET, HEAD"))
+        self.stop(server)
+        with open(self.path("access.log")) as file:
+            log = file.read()
+        self.assertRegex(log, r" Ada POST /api/submissions 400 ")
+        self.assertRegex(log, r" Ada GET /api/submissions/7 404 ")
+
+    def test_what_waits_for_the_same_files_has_a_position(self):
+        ada, grace = self.token("Ada"), self.token("Grace")
+        server = self.serve()
+        for number in range(3):
+            self.ask_json("POST", "/api/submissions", self.upload("run-%d" % number, _kjudge.RIGHT + "#%d" % number),
+                          token=ada, status=201)
+        self.ask_json("POST", "/api/submissions", self.upload("graces", _kjudge.RIGHT + "#0"), token=grace, status=201)
+        self.ask_json("POST", "/api/submissions", self.upload("graces", "other"), token=grace, status=201)
+        # Fair between persons, not runs: Grace's other one comes before Ada's second.
+        wanted = {1: 1, 5: 2, 2: 3, 3: 4, 4: 2}
+        self.wait_for(lambda: wanted == {
+            number: self.ask_json("GET", "/api/submissions/%d" % number, token=grace if number > 3 else ada).get("position")
+            for number in wanted}, "positions")
+        self.stop(server)
 
     def test_runs_of_a_folder_are_the_organizers(self):
         self.write("from/baseline.py", _kjudge.RIGHT)
@@ -567,7 +654,8 @@ class Serve(ServeCase):
         self.assertIn("No space left", self.stop(server))
 
     def test_metrics_are_counted_where_asked_for(self):
-        sights = {"opened": ["dram__bytes.sum"], "rested": ["gpu__time_duration.sum"]}
+        _results_directory.make(self.path("results"))
+        sights = {"opened": ["dram__bytes.sum.per_second", "made_up.sum"], "rested": ["gpu__time_duration.sum"]}
         server = self.serve()
         self.assertEqual(self.ask("POST", "/api/metrics", sights)[0], 405)
         plain = self.ask("GET", "/kjudge.js")[2]
@@ -585,8 +673,25 @@ class Serve(ServeCase):
         self.stop(server)
         with open(self.path("counts.json")) as file:
             self.assertEqual(json.load(file), {"format": "kjudge-metric-counts/1", "metrics": [
-                {"metric": "dram__bytes.sum", "opened": 2, "rested": 0},
+                {"metric": "dram__bytes.sum.per_second", "opened": 2, "rested": 0},
                 {"metric": "gpu__time_duration.sum", "opened": 0, "rested": 2}]})
+        out, _ = self.run_kjudge("metrics", "counts.json")
+        self.assertEqual([line.split() for line in out.splitlines()],
+                         [["metric", "opened", "rested"], ["dram__bytes.sum.per_second", "2", "0"],
+                          ["gpu__time_duration.sum", "0", "2"]])
+        out, _ = self.run_kjudge("metrics", "counts.json", "--json")
+        with open(self.path("counts.json")) as file:
+            self.assertEqual(out, file.read())
+
+    def test_slow_counts_keep_nobody_from_handing_in(self):
+        token = self.token("Ada")
+        server = self.serve("--count-metrics", self.path("counts.json"))
+        for _ in range(70):
+            slow = socket.create_connection(("127.0.0.1", self.port))
+            self.addCleanup(slow.close)
+            slow.sendall(b"POST /api/metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n{")
+        self.ask_json("POST", "/api/submissions", self.upload(), token=token, status=201)
+        self.stop(server)
 
     def test_what_cannot_be_served(self):
         for arguments, status, why in (

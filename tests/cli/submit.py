@@ -179,6 +179,20 @@ class Submit(_kjudge.Case):
                                  status=2)
             self.assertIn(why, err)
 
+    def test_a_folder_that_cannot_be_read_is_not_left_out(self):
+        user = 64999 if os.getuid() == 0 else os.getuid()
+        self.write("mine/submission.py", _kjudge.RIGHT)
+        self.write("mine/closed/data.py", "x = 1\n")
+        os.chmod(self.folder, 0o755)
+        os.chmod(self.path("mine/closed"), 0)
+        packed = ("import sys; sys.dont_write_bytecode = True; sys.path.insert(0, %r)\n"
+                  "import os, submit; os.getuid() or os.setuid(%d)\n"
+                  "submit.archive_of(%r)" % (os.path.dirname(SUBMIT), user, self.path("mine")))
+        done = subprocess.run([sys.executable, "-c", packed], stderr=subprocess.PIPE, text=True)
+        os.chmod(self.path("mine/closed"), 0o755)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, "PermissionError.*closed")
+
     def test_exit_codes_of_verdicts(self):
         broken = dict(WRONG, verdict="judge_error")
         for evaluations, status in (([ACCEPTED], 0), ([ACCEPTED, WRONG], 1), ([WRONG, broken], 5)):

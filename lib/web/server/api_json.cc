@@ -42,6 +42,15 @@ Json::List texts(const std::vector<std::string>& lines) {
   return list;
 }
 
+// What went wrong is told last.
+std::string end_of(const std::string& log) {
+  constexpr std::size_t kMostBytes = 1 << 16;
+  if (log.size() <= kMostBytes) return log;
+  std::size_t begin = log.size() - kMostBytes;
+  while (begin < log.size() && (static_cast<unsigned char>(log[begin]) & 0xc0) == 0x80) ++begin;
+  return log.substr(begin);
+}
+
 Json evaluation_answer(const ContestView& view, const SubmissionSummary& submission,
                        const EvaluationSummary& evaluation, const std::string& url) {
   const Terms& terms = *evaluation.terms;
@@ -74,6 +83,7 @@ Json evaluation_answer(const ContestView& view, const SubmissionSummary& submiss
                                        {"message", text(shape.message)}}});
   }
   answer.push_back({"shapes", Json{std::move(shapes)}});
+  if (!facts.log.empty()) answer.push_back({"log", text(end_of(facts.log))});
   answer.push_back({"score", score_to_json(scored)});
   if (!evaluation.invalid.empty()) {
     answer.push_back({"invalid", Json{texts(evaluation.invalid)}});

@@ -197,6 +197,7 @@ class ServerClient : public ContestClient {
     add_files(body, wish.path);
     if (!wish.contact.empty()) body.push_back({"contact", Json{wish.contact}});
     if (!wish.keep) body.push_back({"keep", Json{false}});
+    if (!wish.publish) body.push_back({"publish", Json{false}});
     return ask("POST", "/api/submissions", print_flat_json(Json{std::move(body)}));
   }
 
@@ -305,6 +306,7 @@ class LocalClient : public ContestClient {
     hand_in.id = random_uuid();
     hand_in.contact = wish.contact;
     hand_in.keep = wish.keep;
+    hand_in.publish = wish.publish;
     try {
       hand_in.after = reader_.index().last_number();
       return ask(results_.add(hand_in, {}));
@@ -428,6 +430,11 @@ std::string evaluation_text(const Json& evaluation) {
   } else if (const std::string why = text_or_empty(score, "why_not");
              !why.empty() && invalid == nullptr) {
     text += cat("not ranked: ", why, "\n");
+  }
+  std::string log = text_or_empty(evaluation, "log");
+  while (log.ends_with('\n')) log.pop_back();
+  if (!log.empty() && text_or_empty(evaluation, "verdict") != "accepted") {
+    text += cat("log:\n", indented(log, "  "));
   }
   return text;
 }

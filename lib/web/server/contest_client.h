@@ -35,7 +35,7 @@ class ClientProblem : public std::runtime_error {
 struct HandInWish {
   std::filesystem::path path;  // a .py or .cu file, a folder, an archive
   std::string run, challenge, contact;
-  bool keep = true;
+  bool keep = true, publish = true;
 };
 
 class ContestClient {

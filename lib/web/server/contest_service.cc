@@ -114,7 +114,7 @@ void allow(const HttpRequest& request, std::initializer_list<std::string_view> m
     if (request.method == method) return;
     list += cat(list.empty() ? "" : ", ", method);
   }
-  throw HttpProblem(405, cat("expected ", list));
+  throw HttpProblem::wrong_method(list);
 }
 
 void require_json(const HttpRequest& request) {
@@ -152,23 +152,18 @@ class ContestService::Upload : public HttpBody {
     if (challenge == nullptr && !request.keep) {
       throw HttpProblem(400, "keep: false goes with one challenge, not with all");
     }
-    bool is_new = false;
-    std::optional<int> number = service_.contest_.find_id(request.id);
-    if (number) {
-      // What was found after a crash may not have come to the disk.
-      sync_directory(service_.results_.path() / "submissions");
-    } else {
-      number = add(request, challenge, wanted_of(challenge, asked));
-      is_new = true;
+    std::vector<SubmissionIdentity> present;
+    const auto known = service_.contest_.find_id(request.id);
+    if (known) {
+      present.push_back(service_.results_.submission(*known).identity);
+      require_own(present.back());
     }
-    const StoredSubmission submission = service_.results_.submission(*number);
-    if (folded_name(submission.identity.owner) != folded_name(owner_)) {
-      throw HttpProblem(409, "id: somebody else used it; draw another");
-    }
-    HttpAnswer answer = json_answer(service_.submission_json(submission), is_new ? 201 : 200);
+    const int number = add(request, challenge, wanted_of(challenge, asked), std::move(present));
+    const StoredSubmission submission = service_.results_.submission(number);
+    require_own(submission.identity);
+    HttpAnswer answer = json_answer(service_.submission_json(submission), known ? 200 : 201);
     answer.cache_control = "no-store";
-    answer.headers.emplace_back("Location", cat(kSubmissions, "/", *number));
-    answer.who = owner_;
+    answer.headers.emplace_back("Location", cat(kSubmissions, "/", number));
     return answer;
   }
 
@@ -195,7 +190,14 @@ class ContestService::Upload : public HttpBody {
     }
   }
 
-  int add(const UploadRequest& request, const Challenge* challenge, const VariantRequest& variant) {
+  void require_own(const SubmissionIdentity& identity) const {
+    if (same_name(identity.owner, owner_)) return;
+    throw HttpProblem(409, "id: somebody else used it; draw another");
+  }
+
+  // `present` has the one with the same id, where that is known.
+  int add(const UploadRequest& request, const Challenge* challenge, const VariantRequest& variant,
+          std::vector<SubmissionIdentity>&& present) {
     const fs::path named = folder_.path() / "in" / request.file;
     fs::create_directory(named.parent_path());
     fs::rename(folder_.path() / "content", named);
@@ -210,12 +212,14 @@ class ContestService::Upload : public HttpBody {
     hand_in.owner = owner_;
     hand_in.contact = request.contact;
     hand_in.keep = request.keep;
+    hand_in.publish = request.publish;
     ContestWatch& contest = service_.contest_;
     hand_in.id_of = [&](int number) { return contest.id_of(number); };
     SubmissionIdentity last;
     last.number = contest.known_up_to();
+    present.push_back(std::move(last));
     try {
-      const int number = service_.results_.add(hand_in, {last});
+      const int number = service_.results_.add(hand_in, present);
       contest.note(number, request.id);
       contest.wake();
       return number;
@@ -235,7 +239,9 @@ class ContestService::Upload : public HttpBody {
 // What a visitor of a profile's page looked at.
 class ContestService::Sights : public HttpBody {
  public:
-  explicit Sights(MetricCounts& counts) : counts_(counts) {}
+  Sights(MetricCounts& counts, const ContestWatch& contest) : counts_(counts), contest_(contest) {}
+
+  bool is_anonymous() const override { return true; }
 
   void take(std::string_view bytes) override {
     constexpr std::size_t kMostBytes = 1 << 16;
@@ -252,7 +258,7 @@ class ContestService::Sights : public HttpBody {
     } catch (const Error& error) {
       throw HttpProblem(400, error.what());
     }
-    counts_.add(sights);
+    counts_.add(sights, contest_.view()->site.metrics);
     HttpAnswer answer;
     answer.status = 204;
     answer.cache_control = "no-store";
@@ -261,6 +267,7 @@ class ContestService::Sights : public HttpBody {
 
  private:
   MetricCounts& counts_;
+  const ContestWatch& contest_;
   std::string text_;
 };
 
@@ -297,7 +304,7 @@ std::string ContestService::challenge_names() const {
   return names;
 }
 
-std::string ContestService::authenticate(const HttpRequest& request) {
+std::string ContestService::authenticate(HttpRequest& request) {
   constexpr std::string_view kScheme = "bearer ";
   const std::string_view header = request.authorization;
   if (header.empty()) {
@@ -308,10 +315,10 @@ std::string ContestService::authenticate(const HttpRequest& request) {
   }
   const auto owner = owners_.find(header.substr(kScheme.size()));
   if (!owner) throw HttpProblem(401, "the token is unknown or revoked; ask the organizer");
-  return *owner;
+  return request.who = *owner;
 }
 
-HttpService::Begun ContestService::begin(const HttpRequest& request) {
+HttpService::Begun ContestService::begin(HttpRequest& request) {
   if (request.path == kSubmissions) {
     allow(request, {"POST"});
     return begin_upload(request);
@@ -330,10 +337,10 @@ HttpService::Begun ContestService::begin_sights(const HttpRequest& request) {
     throw HttpProblem(429, "too many visits to count", wait_s);
   }
   require_json(request);
-  return std::make_unique<Sights>(*metric_counts_);
+  return std::make_unique<Sights>(*metric_counts_, contest_);
 }
 
-HttpService::Begun ContestService::begin_upload(const HttpRequest& request) {
+HttpService::Begun ContestService::begin_upload(HttpRequest& request) {
   const std::string owner = authenticate(request);
   if (const int wait_s = uploads_.wait_s(folded_name(owner)); wait_s > 0) {
     throw HttpProblem(429, "too many submissions with this token", wait_s);
@@ -342,7 +349,7 @@ HttpService::Begun ContestService::begin_upload(const HttpRequest& request) {
   return std::make_unique<Upload>(*this, owner);
 }
 
-HttpAnswer ContestService::get(const HttpRequest& request) {
+HttpAnswer ContestService::get(HttpRequest& request) {
   const std::string path = decoded_path(request.path);
   const auto rest = [&](std::string_view prefix) { return path.substr(prefix.size()); };
   if (path.starts_with(cat(kSubmissions, "/"))) {
@@ -362,7 +369,7 @@ HttpAnswer ContestService::get(const HttpRequest& request) {
   return get_page(request, path == "/" ? "index.html" : path.substr(1));
 }
 
-HttpAnswer ContestService::get_submission(const HttpRequest& request, const std::string& text) {
+HttpAnswer ContestService::get_submission(HttpRequest& request, const std::string& text) {
   const std::string owner = authenticate(request);
   if (const int wait_s = requests_.wait_s(folded_name(owner)); wait_s > 0) {
     throw HttpProblem(429, "too many requests with this token", wait_s);
@@ -375,7 +382,6 @@ HttpAnswer ContestService::get_submission(const HttpRequest& request, const std:
   }
   HttpAnswer answer = json_answer(submission_json(submission));
   answer.cache_control = "private, no-cache";
-  answer.who = owner;
   return with_etag(std::move(answer), request);
 }
 

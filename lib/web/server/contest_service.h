@@ -37,7 +37,7 @@ class ContestService : public HttpService {
   ContestService(ResultsDirectory& results, ContestServiceOptions options,
                  ResultsDirectory::Report report);
 
-  Begun begin(const HttpRequest& request) override;
+  Begun begin(HttpRequest& request) override;
   std::uint64_t limit_bytes() const override { return limit_bytes_; }
 
  private:
@@ -49,15 +49,16 @@ class ContestService : public HttpService {
     std::string sha256;
   };
 
-  Begun begin_upload(const HttpRequest& request);
+  Begun begin_upload(HttpRequest& request);
   Begun begin_sights(const HttpRequest& request);
-  HttpAnswer get(const HttpRequest& request);
-  HttpAnswer get_submission(const HttpRequest& request, const std::string& number);
+  HttpAnswer get(HttpRequest& request);
+  HttpAnswer get_submission(HttpRequest& request, const std::string& number);
   HttpAnswer get_challenges(const HttpRequest& request);
   HttpAnswer get_leaderboard(const HttpRequest& request, const std::string& challenge);
   HttpAnswer get_package(const HttpRequest& request, const std::string& name);
   HttpAnswer get_page(const HttpRequest& request, const std::string& address);
-  std::string authenticate(const HttpRequest& request);
+  // Its name, which the request has from then on.
+  std::string authenticate(HttpRequest& request);
   const Challenge* find_challenge(const std::string& name) const;
   std::string challenge_names() const;
   std::optional<std::string> page_of_new(const std::string& address) const;

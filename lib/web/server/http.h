@@ -23,6 +23,7 @@ struct HttpRequest {
   std::string if_none_match;
   std::string content_type;
   bool has_body = false;
+  std::string who;  // whose it is, once begin() knows; for the log
 };
 
 struct HttpAnswer {
@@ -34,7 +35,6 @@ struct HttpAnswer {
   std::string etag;  // quoted; empty: none
   std::string cache_control;
   std::vector<std::pair<std::string, std::string>> headers;  // further ones
-  std::string who;                                           // whose request it was, for the log
 };
 
 // Ends a request with a status and {"error": message}.
@@ -42,11 +42,19 @@ class HttpProblem : public std::runtime_error {
  public:
   HttpProblem(int status, const std::string& message, int retry_after_s = 0)
       : std::runtime_error(message), status_(status), retry_after_s_(retry_after_s) {}
+  // 405; `allowed` is a list as the header has it.
+  static HttpProblem wrong_method(const std::string& allowed) {
+    HttpProblem problem(405, "expected " + allowed);
+    problem.allowed_ = allowed;
+    return problem;
+  }
   int status() const { return status_; }
   int retry_after_s() const { return retry_after_s_; }
+  const std::string& allowed() const { return allowed_; }
 
  private:
   int status_, retry_after_s_;
+  std::string allowed_;
 };
 HttpAnswer answer_of(const HttpProblem& problem);
 
@@ -57,6 +65,9 @@ class HttpBody {
   // Quick: on the thread that moves bytes.
   virtual void take(std::string_view bytes) = 0;
   virtual HttpAnswer finish() = 0;
+  // Of anybody, and small: these have few places and little time of their own, so that they keep
+  // nobody from handing in.
+  virtual bool is_anonymous() const { return false; }
 };
 
 class HttpService {
@@ -65,7 +76,7 @@ class HttpService {
   // Once the header is there, on any of several threads: an answer, or what takes the body. Throws
   // HttpProblem. The body's size is held to limit_bytes() by the caller.
   using Begun = std::variant<HttpAnswer, std::unique_ptr<HttpBody>>;
-  virtual Begun begin(const HttpRequest& request) = 0;
+  virtual Begun begin(HttpRequest& request) = 0;
   virtual std::uint64_t limit_bytes() const = 0;  // of a body
 };
 

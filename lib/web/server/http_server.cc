@@ -41,6 +41,7 @@ HttpAnswer answer_of(const HttpProblem& problem) {
   if (problem.retry_after_s() > 0) {
     answer.headers.emplace_back("Retry-After", std::to_string(problem.retry_after_s()));
   }
+  if (!problem.allowed().empty()) answer.headers.emplace_back("Allow", problem.allowed());
   if (problem.status() == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
   return answer;
 }
@@ -113,7 +114,7 @@ std::string log_word(std::string_view text, std::size_t most = 200) {
 }
 
 struct LoggedRequest {
-  std::string client = "-", method = "-", target = "-";
+  std::string client = "-", who, method = "-", target = "-";
   Clock::time_point begun = Clock::now();
 };
 
@@ -244,6 +245,8 @@ class HttpServer::Loop {
     const Listed listed(sessions_, session);
     ErrorCode ignored;
     session.stream.socket().set_option(tcp::no_delay(true), ignored);
+    // Else the kernel takes megabytes at once, and says nothing for as long as a slow client reads.
+    session.stream.socket().set_option(tcp::socket::send_buffer_size(2 * kBlockBytes), ignored);
     const auto peer = session.stream.socket().remote_endpoint(ignored);
     session.client = peer.address().to_string();
     try {
@@ -285,11 +288,12 @@ class HttpServer::Loop {
       co_return false;
     }
     const Parser::value_type& message = parser.get();
-    const HttpRequest request = request_of(message);
+    HttpRequest request = request_of(message);
     logged.method = request.method;
     logged.target = request.path;
     if (from_proxy) note_forwarded(message, logged);
     HttpAnswer answer = co_await answer_to(session, parser, request);
+    logged.who = request.who;
     const Sent sent{message.version(), message.keep_alive() && parser.is_done() && !stopping_,
                     message.method() == http::verb::head};
     const bool whole = co_await send(session, answer, sent, logged);
@@ -322,15 +326,19 @@ class HttpServer::Loop {
   }
 
   // Never fails: what goes wrong becomes an answer.
-  Task<HttpAnswer> answer_to(Session& session, Parser& parser, const HttpRequest& request) {
-    std::string who;
+  Task<HttpAnswer> answer_to(Session& session, Parser& parser, HttpRequest& request) {
     try {
       HttpService::Begun begun = co_await on_pool<HttpService::Begun>(
           [this, &request] { return service_.begin(request); });
       if (auto* answer = std::get_if<HttpAnswer>(&begun)) co_return std::move(*answer);
       HttpBody& body = *std::get<std::unique_ptr<HttpBody>>(begun);
-      if (bodies_ >= limits_.bodies) throw HttpProblem(503, "too many uploads; try again later", 1);
-      const Counted counted(bodies_);
+      const bool anonymous = body.is_anonymous();
+      std::size_t& bodies = anonymous ? anonymous_bodies_ : bodies_;
+      if (bodies >= (anonymous ? limits_.anonymous : limits_.bodies)) {
+        throw HttpProblem(
+            503, cat("too many ", anonymous ? "at once" : "uploads", "; try again later"), 1);
+      }
+      const Counted counted(bodies);
       co_await take_body(session, parser, body);
       co_return co_await on_pool<HttpAnswer>([&body] { return body.finish(); });
     } catch (const HttpProblem& problem) {
@@ -360,7 +368,7 @@ class HttpServer::Loop {
     }
     std::vector<char> block(kBlockBytes);
     std::uint64_t taken = 0;
-    const auto deadline = Clock::now() + limits_.body;
+    const auto deadline = Clock::now() + (body.is_anonymous() ? limits_.header : limits_.body);
     while (!parser.is_done()) {
       parser.get().body().data = block.data();
       parser.get().body().size = block.size();
@@ -399,7 +407,7 @@ class HttpServer::Loop {
     const std::uint64_t bytes = answer.file.valid() ? answer.file_bytes : answer.body.size();
     if (answer.status != 304) head.content_length(bytes);
     http::response_serializer<http::empty_body> serializer(head);
-    session.stream.expires_after(limits_.pause);
+    session.stream.expires_after(limits_.answer);
     ErrorCode error;
     co_await http::async_write_header(session.stream, serializer,
                                       asio::redirect_error(asio::use_awaitable, error));
@@ -411,7 +419,7 @@ class HttpServer::Loop {
         std::chrono::duration<double, std::milli>(Clock::now() - logged.begun).count();
     std::array<char, 32> time{};
     std::snprintf(time.data(), time.size(), "%.1f", ms);
-    logs_.access(cat(log_word(logged.client, 60), " ", log_word(answer.who), " ",
+    logs_.access(cat(log_word(logged.client, 60), " ", log_word(logged.who), " ",
                      log_word(logged.method, 20), " ", log_word(logged.target), " ", answer.status,
                      " ", sent, " ", time.data()));
     co_return !error;
@@ -435,7 +443,7 @@ class HttpServer::Loop {
       } else {
         part = std::string_view(answer.body).substr(sent, kBlockBytes);
       }
-      session.stream.expires_after(limits_.pause);
+      session.stream.expires_after(limits_.answer);
       co_await asio::async_write(session.stream, asio::buffer(part.data(), part.size()),
                                  asio::redirect_error(asio::use_awaitable, error));
       if (!error) sent += part.size();
@@ -473,7 +481,7 @@ class HttpServer::Loop {
   const Logs logs_;
   const HttpLimits limits_;
   std::list<Session*> sessions_;
-  std::size_t bodies_ = 0, turned_away_ = 0;
+  std::size_t bodies_ = 0, anonymous_bodies_ = 0, turned_away_ = 0;
   bool stopping_ = false;
   asio::io_context io_{1};  // after what the sessions in it refer to
   asio::thread_pool pool_;

@@ -15,11 +15,13 @@ namespace kjudge {
 struct HttpLimits {
   std::size_t connections = 500;  // beyond them: 503
   std::size_t bodies = 64;        // that are taken at the same time; beyond them: 503
+  std::size_t anonymous = 16;     // the same of HttpBody::is_anonymous()
   std::size_t threads = 16;       // that answer; most of their time they wait for the disk
   std::size_t header_bytes = 8192;
   std::chrono::seconds idle{30};    // between two requests
-  std::chrono::seconds header{10};  // for a whole one
-  std::chrono::seconds pause{20};   // in which some of a body must come, or of an answer go
+  std::chrono::seconds header{10};  // for a whole one, or a whole anonymous body
+  std::chrono::seconds pause{20};   // in which some of a body must come
+  std::chrono::seconds answer{30};  // in which 64 KiB of one must go, or the rest of it
   std::chrono::seconds body{300};   // for a whole one
   std::chrono::seconds linger{20};  // to read what is refused: a client that writes hears nothing
   std::chrono::seconds ending{30};  // for what is under way when the server ends

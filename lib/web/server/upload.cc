@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::size_t kBufferBytes = 1 << 16;
 constexpr std::size_t kFieldBytes = 1000;
-constexpr std::array<std::string_view, 8> kFields = {"id",      "run",  "challenge", "file",
-                                                     "contact", "keep", "code",      "archive"};
-enum FieldIndex { id, run, challenge, file, contact, keep, code, archive };
+constexpr std::array<std::string_view, 9> kFields = {
+    "id", "run", "challenge", "file", "contact", "keep", "publish", "code", "archive"};
+enum FieldIndex { id, run, challenge, file, contact, keep, publish, code, archive };
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
@@ -132,8 +132,8 @@ void UploadReader::begin_value(char c) {
   const auto index = static_cast<std::size_t>(at - kFields.begin());
   if (seen_[index]) refuse(cat("the field \"", name_, "\" is there twice"));
   seen_[index] = true;
-  if (index == keep) {
-    if (c != 't' && c != 'f') refuse("keep: expected true or false");
+  if (index == keep || index == publish) {
+    if (c != 't' && c != 'f') refuse(cat(name_, ": expected true or false"));
     text_.assign(1, c);
     state_ = State::word;
     return;
@@ -172,8 +172,8 @@ void UploadReader::end_string() {
 }
 
 void UploadReader::end_word() {
-  if (text_ != "true" && text_ != "false") refuse("keep: expected true or false");
-  request_.keep = text_ == "true";
+  if (text_ != "true" && text_ != "false") refuse(cat(name_, ": expected true or false"));
+  (name_ == kFields[keep] ? request_.keep : request_.publish) = text_ == "true";
   state_ = State::comma;
 }
 

@@ -15,7 +15,7 @@ namespace kjudge {
 // What a contestant asks for, all but the bytes.
 struct UploadRequest {
   std::string id, run, challenge, file, contact;
-  bool keep = true;
+  bool keep = true, publish = true;
 };
 
 // Reads the JSON object of POST /api/submissions as it comes in, in pieces of any size: the text of
@@ -84,7 +84,7 @@ class UploadReader {
   int base64_count_ = 0, base64_padding_ = 0;
 
   UploadRequest request_;
-  std::array<bool, 8> seen_{};
+  std::array<bool, 9> seen_{};
 };
 
 }  // namespace kjudge
