@@ -168,6 +168,10 @@ class JudgeAgain(_kjudge.Case):
                         **{field: own[field] for field in ("submission_sha256", "bundle_sha256")})
             with open(os.path.join(top, "2", "result.json"), "w") as file:
                 json.dump(made, file)
+            with open(os.path.join(top, "2", "secret.json")) as file:
+                secret = json.load(file)
+            with open(os.path.join(top, "2", "secret.json"), "w") as file:
+                json.dump(dict(secret, evaluation=made["id"]), file)
 
     def exported(self, *arguments):
         """How many play-offs an export has."""
