@@ -167,7 +167,7 @@ TEST_CASE("what an invalidation selects") {
   using S = Selection;
   for (const Selection& yes :
        {with([](S& s) { s.submission = 3; }), with([](S& s) { s.evaluation = "id-3"; }),
-        with([](S& s) { s.run = "ada"; }), with([](S& s) { s.challenge = "softmax"; }),
+        with([](S& s) { s.run = "ADA"; }), with([](S& s) { s.challenge = "softmax"; }),
         with([](S& s) { s.challenge_version = 2; }), with([](S& s) { s.method = 1; }),
         with([](S& s) { s.node = "node1"; }), with([](S& s) { s.gpu = "h200"; }),
         with([](S& s) { s.gpu = "sm_90"; }), with([](S& s) { s.from = "2026-11-30T12:00:00Z"; }),
@@ -176,7 +176,7 @@ TEST_CASE("what an invalidation selects") {
   }
   for (const Selection& no :
        {with([](S& s) { s.submission = 4; }), with([](S& s) { s.evaluation = "id-4"; }),
-        with([](S& s) { s.run = "Ada"; }), with([](S& s) { s.challenge = "soft"; }),
+        with([](S& s) { s.run = "ad"; }), with([](S& s) { s.challenge = "soft"; }),
         with([](S& s) { s.challenge_version = 1; }), with([](S& s) { s.method = 2; }),
         with([](S& s) { s.node = "node"; }), with([](S& s) { s.gpu = "h100"; }),
         with([](S& s) { s.from = "2026-11-30T12:00:01Z"; }),
