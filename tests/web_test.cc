@@ -11,6 +11,7 @@
 #include "file.h"
 #include "judge/version.h"
 #include "score/result_json.h"
+#include "store/challenges.h"
 #include "web/address.h"
 #include "web/chart.h"
 #include "web/metrics.h"
@@ -263,6 +264,33 @@ TEST_CASE("a results directory is read: what waits, what is bad, a score for eac
   CHECK(
       make_leaderboards(read_site(ResultsDirectory(directory.path()), {changed}, report)).size() ==
       2);
+}
+
+TEST_CASE("code is shown only where every version of the challenge that judged it shows it") {
+  const TempDir folder;
+  auto results = ResultsDirectory::make(folder.path() / "results");
+  const fs::path packages = fs::path(KJUDGE_TEST_FOLDER).parent_path() / "packages";
+  const Challenge first = read_challenge(packages / "softmax");
+  REQUIRE(first.publish == PublishCode::never);
+  keep_challenge(results, first);
+  write_file_atomically(folder.path() / "a.py", "pass\n");
+  results.add({folder.path() / "a.py", "ada", "softmax", 1000}, {});
+  Challenge second = first;
+  second.version = first.version + 1;
+  second.publish = PublishCode::all;
+  const auto published = [&] {
+    const Site site = read_site(results, {second}, [](const Error& error) { FAIL(error.what()); });
+    return site.submissions.at(0).published;
+  };
+  CHECK(published());
+  Evaluation judged =
+      evaluations::accepted({evaluations::shape("4096x1024-float32", [](int, int) { return 2; })});
+  judged.challenge_version = first.version;
+  judged.challenge_sha256 = first.sha256;
+  const fs::path evaluation = results.path() / "submissions/1/evaluations/1";
+  fs::create_directories(evaluation);
+  write_file_atomically(evaluation / "result.json", result_to_json(judged));
+  CHECK_FALSE(published());
 }
 
 TEST_CASE("what was asked for in part is ranked with its like, and shifts nobody elsewhere") {

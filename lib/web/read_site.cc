@@ -214,7 +214,13 @@ Site SiteReader::read(std::optional<int> profiles_of) {
       standing(read_records(results_, kInvalidationRecord, invalidation_table(), report_));
   site.submissions.reserve(index_->submissions().size());
   for (const ScoredSubmission& scored : index_->submissions()) {
-    site.submissions.push_back(summary_of(scored, invalidations));
+    SubmissionSummary& one = site.submissions.emplace_back(summary_of(scored, invalidations));
+    // As all that it was judged for want it, too, though another version is open now.
+    for (const EvaluationSummary& evaluation : one.evaluations) {
+      const Challenge* challenge = site.challenge_of(*evaluation.terms);
+      if (challenge == nullptr) continue;
+      one.published = one.published && may_publish(*challenge, one.stored.identity, one.notes);
+    }
   }
   const auto others = profiles_of ? same_kernels_as(site, *profiles_of) : std::set<EvaluationKey>();
   for (SubmissionSummary& submission : site.submissions) {
