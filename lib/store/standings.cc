@@ -169,8 +169,17 @@ std::optional<VariantStandings> make_standings(const StandingsSource& source,
         found.invalid.push_back({submission.number, one.number, submission.identity.run, reason});
       }
       Candidate& candidate = candidates.emplace_back();
-      candidate = {submission.number, one.number, submission.identity.run, one.id, one.ranked,
-                   !reasons.empty(),  one.speedup};
+      candidate = {submission.number,
+                   one.number,
+                   submission.identity.run,
+                   one.id,
+                   one.ranked,
+                   !reasons.empty(),
+                   one.speedup,
+                   one.started,
+                   submission.identity.sha256,
+                   submission.identity.variant.dtype,
+                   submission.identity.variant.shape};
       evaluations.push_back(&one);
       if (!one.counts || (found.shapes.empty() && one.ranked)) continue;
       const Score part = score_over(index, one, found.shapes);
