@@ -86,10 +86,11 @@ Score score_over(const ScoreIndex& index, const ScoredEvaluation& evaluation,
 
 StandingsSource read_source(const ResultsDirectory& results, const ScoreIndex& index,
                             const ResultsDirectory::Report& report) {
-  return {results, index,
-          standing(read_records(results, kInvalidationRecord, invalidation_table(), report)),
-          standing(read_records(results, kBarRecord, bar_table(), report)),
-          read_play_offs(results, report)};
+  auto invalidations =
+      standing(read_records(results, kInvalidationRecord, invalidation_table(), report));
+  auto play_offs = read_play_offs(results, invalidations, report);
+  return {results, index, std::move(invalidations),
+          standing(read_records(results, kBarRecord, bar_table(), report)), std::move(play_offs)};
 }
 
 void require_known(const ResultsDirectory& results, const ScoreIndex& index,
