@@ -160,9 +160,11 @@ class PlayOffs {
     std::vector<fs::path> recordings;
     for (const Entry& entry : group) {
       try {
-        recordings.push_back(
+        Recording recording =
             recording_of(driver_, challenge_, results_.submission(std::stoi(entry.submission)),
-                         entry.evaluation, work.path(), options_, labelled(label_of(entry))));
+                         entry.evaluation, work.path(), options_, labelled(label_of(entry)));
+        if (recording.bundle.empty()) throw Error(Fault::host, recording.why_not);
+        recordings.push_back(std::move(recording.bundle));
       } catch (const Error& error) {
         line_(cat(label_of(entry), error.what()));
         ++done_.failed;
