@@ -27,7 +27,7 @@ struct Selected {
 };
 
 std::vector<Selected> selected(const ResultsDirectory& results, const ScoreIndex& index,
-                               const Selection& selection) {
+                               const Selection& selection, const ResultsDirectory::Report& report) {
   std::vector<Selected> found;
   const auto add = [&](InvalidatedEvaluation&& evaluation, const Selectable& one) {
     if (!selects(selection, one)) return;
@@ -40,7 +40,7 @@ std::vector<Selected> selected(const ResultsDirectory& results, const ScoreIndex
           selectable(index, submission, one));
     }
   }
-  for (const auto& [number, record, facts] : read_play_off_facts(results, say)) {
+  for (const auto& [number, record, facts] : read_play_off_facts(results, report)) {
     for (std::size_t i = 0; i < facts.size(); ++i) {
       const PlayOffMember& member = record.others[i];
       add({member.submission, member.evaluation, facts[i].id, member.run, facts[i].verdict, number},
@@ -139,7 +139,7 @@ int invalidate_command(const InvalidateOptions& options) {
   const Json json = record_json(invalidation_table(), record, kInvalidationRecord);
   ScoreIndex index(results, left_out.report());
   index.save();
-  const auto found = selected(results, index, record.selection);
+  const auto found = selected(results, index, record.selection, left_out.report());
   if (found.empty()) throw Error(Fault::usage, "no evaluation is like that; nothing is recorded");
   const int number = options.preview ? 0 : add_record(results, kInvalidationRecord, json);
   print_selected(options, number, found);

@@ -108,9 +108,8 @@ class Queue {
 
   Backlog look() {
     const auto& submissions = this->submissions();
-    const auto invalidations =
-        standing(read_records(results_, kInvalidationRecord, invalidation_table(),
-                              [&](const std::string& text) { say(text); }));
+    const auto invalidations = standing(
+        read_records(results_, kInvalidationRecord, invalidation_table(), reports_.left_out));
     return backlog(submissions, terms_,
                    {[&](int number) { return options_.retry && !tried_.contains(number); }, shapes_,
                     invalid_ids(invalidations, index_)});
