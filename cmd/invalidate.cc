@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <iostream>
+#include <set>
+#include <string_view>
+#include <utility>
 
 #include "error.h"
 #include "judge/records_json.h"
@@ -17,37 +20,67 @@ struct InvalidateOptions : SelectOptions {
   int undo = 0;
 };
 
+// An evaluation, or a result of a play-off.
 struct Selected {
-  const ScoredSubmission* submission;
-  const ScoredEvaluation* evaluation;
+  InvalidatedEvaluation evaluation;
+  std::string challenge, node, started;
 };
 
-std::vector<Selected> selected(const ScoreIndex& index, const Selection& selection) {
+std::vector<Selected> selected(const ResultsDirectory& results, const ScoreIndex& index,
+                               const Selection& selection, const ResultsDirectory::Report& report) {
   std::vector<Selected> found;
+  const auto add = [&](InvalidatedEvaluation&& evaluation, const Selectable& one) {
+    if (!selects(selection, one)) return;
+    found.push_back({std::move(evaluation), cat(one.challenge, "@", one.challenge_version),
+                     std::string(one.node), std::string(one.started)});
+  };
   for (const ScoredSubmission& submission : index.submissions()) {
     for (const ScoredEvaluation& one : submission.evaluations) {
-      if (selects(selection, selectable(index, submission, one))) {
-        found.push_back({&submission, &one});
-      }
+      add({submission.number, one.number, one.id, submission.identity.run, one.verdict},
+          selectable(index, submission, one));
+    }
+  }
+  for (const auto& [number, record, facts] : read_play_off_facts(results, report)) {
+    for (std::size_t i = 0; i < facts.size(); ++i) {
+      const PlayOffMember& member = record.others[i];
+      add({member.submission, member.evaluation, facts[i].id, member.run, facts[i].verdict, number},
+          selectable(member, facts[i]));
     }
   }
   return found;
 }
 
-void print_selected(const InvalidateOptions& options, const ScoreIndex& index, int number,
+// Copies have the measurement too, and what is said of one submission is not said of them.
+void say_copies(const ScoreIndex& index, const std::vector<Selected>& found) {
+  std::set<std::pair<int, int>> chosen;
+  std::set<std::string_view> ids;
+  for (const Selected& one : found) {
+    if (one.evaluation.play_off) continue;
+    chosen.emplace(one.evaluation.submission, one.evaluation.evaluation);
+    ids.insert(one.evaluation.id);
+  }
+  for (const ScoredSubmission& submission : index.submissions()) {
+    for (const ScoredEvaluation& one : submission.evaluations) {
+      if (!ids.contains(one.id) || chosen.contains({submission.number, one.number})) continue;
+      say(cat("submission ", submission.number, " of ", submission.identity.run,
+              " has the same files and shares a measurement, which counts there on; --evaluation ",
+              one.id, " is about all that share it"));
+    }
+  }
+}
+
+void print_selected(const InvalidateOptions& options, int number,
                     const std::vector<Selected>& found) {
   std::vector<InvalidatedEvaluation> list;
   std::vector<std::vector<std::string>> rows = {
       {"submission", "evaluation", "run", "challenge", "node", "judged", "verdict"}};
-  for (const auto& [submission, evaluation] : found) {
-    const Terms& terms = index.terms(*evaluation);
-    const std::string verdict(name(evaluation->verdict));
-    rows.push_back({std::to_string(submission->number), std::to_string(evaluation->number),
-                    printable(submission->identity.run),
-                    cat(terms.challenge, "@", terms.challenge_version), printable(evaluation->node),
-                    evaluation->started, verdict});
-    list.push_back({submission->number, evaluation->number, evaluation->id,
-                    submission->identity.run, evaluation->verdict});
+  for (const auto& [evaluation, challenge, node, started] : found) {
+    const std::string verdict(name(evaluation.verdict));
+    rows.push_back({std::to_string(evaluation.submission),
+                    cat(evaluation.evaluation,
+                        evaluation.play_off ? cat(", play-off ", *evaluation.play_off) : ""),
+                    printable(evaluation.run), challenge, printable(node), started, verdict});
+    list.push_back(evaluation);
   }
   if (options.json) {
     std::cout << print_json(invalidated_json(number, list));
@@ -98,17 +131,19 @@ int invalidate_command(const InvalidateOptions& options) {
   if (record.reason.empty() && !options.preview) {
     throw Error(Fault::usage, "--reason is missing; it is shown wherever the evaluations are");
   }
-  // What is judged from now on counts again.
+  // What is judged from now on counts again, so now is over when this ends.
+  if (!options.preview) record.made = utc_now_and_over();
   if (record.selection.to.empty() || record.selection.to > record.made) {
     record.selection.to = record.made;
   }
   const Json json = record_json(invalidation_table(), record, kInvalidationRecord);
   ScoreIndex index(results, left_out.report());
   index.save();
-  const auto found = selected(index, record.selection);
+  const auto found = selected(results, index, record.selection, left_out.report());
   if (found.empty()) throw Error(Fault::usage, "no evaluation is like that; nothing is recorded");
   const int number = options.preview ? 0 : add_record(results, kInvalidationRecord, json);
-  print_selected(options, index, number, found);
+  print_selected(options, number, found);
+  say_copies(index, found);
   say(options.preview ? cat(found.size(), " evaluations; nothing is recorded")
                       : cat("recorded as ", number, ": ", found.size(),
                             " evaluations do not count; --undo ", number, " takes it back"));

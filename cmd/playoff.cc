@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <iostream>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "judge/play_off.h"
 #include "judge/report.h"
@@ -16,22 +18,33 @@ struct PlayOffOptions : DeviceOptions {
   bool unsafe = false;
 };
 
-// Of what is ranked, where the directory keeps the challenge; else empty.
-std::string kept_folder(const ResultsDirectory& results,
-                        const std::optional<VariantRequest>& request, LeftOut& left_out) {
+// Challenges that something was judged of, in the order of their names.
+std::set<std::string> judged_challenges(const ResultsDirectory& results, LeftOut& left_out) {
   ScoreIndex index(results, left_out.report());
   index.save();
+  std::set<std::string> names;
+  for (const ScoredSubmission& submission : index.submissions()) {
+    for (const ScoredEvaluation& one : submission.evaluations) names.insert(one.terms->challenge);
+  }
+  return names;
+}
+
+// Of what is ranked, where the directory keeps the challenge; else its name.
+std::string kept_folder(const ResultsDirectory& results, const VariantRequest& request,
+                        LeftOut& left_out) {
+  const ScoreIndex index(results, left_out.report());
   const auto found = make_standings(read_source(results, index, left_out.report()), request);
-  if (!found) return request ? request->challenge : "";
+  if (!found) return request.challenge;
   const auto folder =
       kept_challenge_folder(results, found->terms.challenge, found->terms.challenge_version);
   return std::filesystem::exists(folder) ? folder.string() : found->terms.challenge;
 }
 
-int playoff_command(const PlayOffOptions& options) {
-  const ResultsDirectory results(options.results);
-  std::optional<VariantRequest> request;
-  if (!options.variant.empty()) request = parse_request(options.variant);
+// Of the request's variant, or of all that there is of challenge `name`; where that is empty, of
+// the one of the options.
+PlayOffDone play_off_challenge(const PlayOffOptions& options, const ResultsDirectory& results,
+                               const std::optional<VariantRequest>& request,
+                               const std::string& name, LeftOut& left_out) {
   DeviceOptions device = options;
   ProgressLine progress;
   QueueReports reports;
@@ -40,9 +53,12 @@ int playoff_command(const PlayOffOptions& options) {
     say(line);
   };
   reports.progress = [&](const Progress& now) { progress.show(now); };
-  LeftOut left_out(reports.line);
   reports.left_out = left_out.report();
-  if (device.challenge.empty()) device.challenge = kept_folder(results, request, left_out);
+  if (device.challenge.empty()) {
+    VariantRequest wanted = request.value_or(VariantRequest{});
+    if (!request) wanted.challenge = name;
+    device.challenge = kept_folder(results, wanted, left_out);
+  }
   const auto [challenge, driver] = choose(device, "");
   JudgeAgainOptions again;
   again.cache = cache_directory();
@@ -53,11 +69,50 @@ int playoff_command(const PlayOffOptions& options) {
   }
   const PlayOffDone done = play_off(driver, challenge, results, request, again, reports);
   progress.wipe();
+  return done;
+}
+
+// Of every challenge. One that cannot be judged here, or not now, is told, and is no reason to
+// leave the others as they are.
+PlayOffDone play_off_all(const PlayOffOptions& options, const ResultsDirectory& results,
+                         const std::set<std::string>& challenges, LeftOut& left_out) {
+  PlayOffDone all;
+  for (const std::string& name : challenges) {
+    try {
+      const PlayOffDone done = play_off_challenge(options, results, std::nullopt, name, left_out);
+      all.judged_again.insert(all.judged_again.end(), done.judged_again.begin(),
+                              done.judged_again.end());
+      all.play_offs.insert(all.play_offs.end(), done.play_offs.begin(), done.play_offs.end());
+      all.failed += done.failed;
+      all.elsewhere += done.elsewhere;
+    } catch (const Error& error) {
+      if (challenges.size() == 1 || error.fault() == Fault::bug) throw;
+      say(cat(printable(name), ": ", error.what()));
+      const bool elsewhere = error.fault() == Fault::device || error.fault() == Fault::usage;
+      all.failed += elsewhere ? 0 : 1;
+    }
+  }
+  return all;
+}
+
+int playoff_command(const PlayOffOptions& options) {
+  const ResultsDirectory results(options.results);
+  LeftOut left_out;
+  const auto challenges = judged_challenges(results, left_out);
+  PlayOffDone done;
+  if (!options.variant.empty()) {
+    done = play_off_challenge(options, results, parse_request(options.variant), "", left_out);
+  } else if (!options.challenge.empty() || challenges.empty()) {
+    done = play_off_challenge(options, results, std::nullopt, "", left_out);
+  } else {
+    done = play_off_all(options, results, challenges, left_out);
+  }
   if (options.json) {
     std::cout << print_json(Json{played_off_table().write(done)});
   } else if (done.judged_again.empty() && done.play_offs.empty() && done.failed == 0 &&
              done.elsewhere == 0) {
-    say("the first was judged twice, and nobody is tied with it");
+    say("nothing is to be done: whoever is first was judged twice, and nobody is tied that was not "
+        "played off");
   }
   if (done.failed > 0) return exit_judge_error;
   return done.elsewhere > 0 ? exit_try_later : left_out.status();
@@ -73,8 +128,8 @@ void add_playoff(CLI::App& app, int& status) {
   add_results_option(*command, options->results);
   command
       ->add_option("variant", options->variant,
-                   "Only of this: CHALLENGE[:dtype[:gpu[:shape]]]; else of all shapes, and then of "
-                   "each part that has a leaderboard")
+                   "Only of this: CHALLENGE[:dtype[:gpu[:shape]]]; else of every challenge, of all "
+                   "shapes and then of each part that has a leaderboard")
       ->type_name("VARIANT");
   add_device_options(*command, *options);
   command->add_flag("--unsafe", options->unsafe,

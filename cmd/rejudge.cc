@@ -53,13 +53,20 @@ void print_set(const RejudgeOptions& options, const ResultsDirectory& results,
   for (const Rejudged& one : set.record().evaluations) {
     const auto path = results.path() / "submissions" / std::to_string(one.submission) /
                       "evaluations" / std::to_string(one.evaluation) / "result.json";
-    const Evaluation old = result_from_json(read_file(path), path);
-    const auto made = set.result(one.submission);
-    rows.push_back({std::to_string(one.submission), printable(one.run), score_text(old),
-                    score_text(made), change_text(old, made),
-                    old.variant.all_shapes() ? "" : request_text(old.variant)});
-    partial = partial || !old.variant.all_shapes();
-    pairs.push_back({one, old, made});
+    try {
+      const Evaluation old = result_from_json(read_file(path), path);
+      const auto made = set.result(one.submission);
+      const std::string left_out =
+          made ? "" : why_not_again(results.submission(one.submission), one.evaluation);
+      rows.push_back({std::to_string(one.submission), printable(one.run), score_text(old),
+                      left_out.empty() ? score_text(made) : "left out", change_text(old, made),
+                      old.variant.all_shapes() ? "" : request_text(old.variant)});
+      partial = partial || !old.variant.all_shapes();
+      pairs.push_back({one, old, made, left_out});
+    } catch (const Error& error) {
+      if (error.fault() == Fault::bug) throw;
+      say(error.what());
+    }
   }
   if (options.json) {
     std::cout << print_json(rejudged_json(set, pairs));
@@ -159,7 +166,7 @@ int rejudge_command(const RejudgeOptions& options) {
   if (options.run) return run_set(options, results, set);
   if (options.drop) set.end(RejudgementState::dropped);
   if (options.apply) {
-    const std::size_t elsewhere = apply_rejudgement(results, set, JudgeAgainOptions{}.lease);
+    const std::size_t elsewhere = apply_rejudgement(results, set, JudgeAgainOptions{}.lease, say);
     if (elsewhere > 0) {
       say(cat(elsewhere, " are with other judges; apply it again later"));
       return exit_try_later;

@@ -36,11 +36,9 @@ FileStamp claimed_at(double seconds) {
   return {static_cast<std::int64_t>(seconds) * 1'000'000'000, 1};
 }
 
-bool never(int) { return false; }
-
 std::vector<int> order(const std::vector<ScoredSubmission>& submissions) {
   std::vector<int> numbers;
-  for (const Waiting& waiting : backlog(submissions, kTerms, never).waiting) {
+  for (const Waiting& waiting : backlog(submissions, kTerms).waiting) {
     numbers.push_back(waiting.submission->number);
   }
   return numbers;
@@ -131,7 +129,7 @@ TEST_CASE("the same files wait for the first one's verdict and have it") {
       received(1, "ada", "same"), received(2, "ben", "same"), received(3, "cyd", "other")};
   CHECK(order(submissions) == std::vector{1, 3});
   submissions[0].evaluations.push_back(evaluated(Verdict::wrong_result));
-  const Backlog now = backlog(submissions, kTerms, never);
+  const Backlog now = backlog(submissions, kTerms);
   REQUIRE(now.waiting.size() == 2);
   CHECK(now.waiting[0].submission == &submissions[1]);
   CHECK(now.waiting[0].answered_by == &submissions[0]);
@@ -139,10 +137,36 @@ TEST_CASE("the same files wait for the first one's verdict and have it") {
   CHECK(now.waiting[1].answer == nullptr);
   // Also where the later one was judged, say because the first one came with an older store.
   std::swap(submissions[0].evaluations, submissions[1].evaluations);
-  CHECK(backlog(submissions, kTerms, never).waiting[0].answered_by == &submissions[1]);
+  CHECK(backlog(submissions, kTerms).waiting[0].answered_by == &submissions[1]);
   // A judge error answers nobody.
   submissions[1].evaluations[0].verdict = Verdict::judge_error;
   CHECK(order(submissions) == std::vector{1, 3});
+}
+
+TEST_CASE("an invalid evaluation answers nobody") {
+  std::vector<ScoredSubmission> submissions = {received(1, "ada", "same"),
+                                               received(2, "ben", "same")};
+  submissions[0].evaluations = {evaluated(Verdict::accepted), evaluated(Verdict::accepted)};
+  submissions[0].evaluations[0].id = "first";
+  submissions[0].evaluations[1].id = "second";
+  const auto answer = [&](const std::set<std::string_view>& invalid) {
+    const Backlog now = backlog(submissions, kTerms, {{}, {}, invalid});
+    REQUIRE(now.waiting.size() == 1);  // the first one is judged, and waits for nobody
+    return now.waiting[0].answer;
+  };
+  CHECK(answer({}) == &submissions[0].evaluations[1]);
+  CHECK(answer({"second"}) == &submissions[0].evaluations[0]);
+  CHECK(answer({"first", "second"}) == nullptr);
+}
+
+TEST_CASE("the newest of several that were judged answers") {
+  std::vector<ScoredSubmission> submissions = {
+      received(1, "ada", "same"), received(2, "ben", "same"), received(3, "cyd", "same")};
+  for (ScoredSubmission& one : {std::ref(submissions[0]), std::ref(submissions[1])}) {
+    one.evaluations = {evaluated(Verdict::accepted)};
+  }
+  submissions[1].evaluations[0].started = "2025-01-31T13:00:00Z";
+  CHECK(backlog(submissions, kTerms).waiting.at(0).answered_by == &submissions[1]);
 }
 
 TEST_CASE("the same files for other shapes are judged for themselves") {
@@ -155,7 +179,7 @@ TEST_CASE("the same files for other shapes are judged for themselves") {
   CHECK(order(submissions) == std::vector{1, 2, 4});
   submissions[0].evaluations.push_back(evaluated(Verdict::accepted));
   submissions[1].evaluations.push_back(evaluated(Verdict::accepted));
-  const Backlog now = backlog(submissions, kTerms, never);
+  const Backlog now = backlog(submissions, kTerms);
   REQUIRE(now.waiting.size() == 2);
   CHECK(now.waiting[0].submission == &submissions[2]);
   CHECK(now.waiting[0].answered_by == &submissions[1]);
@@ -165,7 +189,7 @@ TEST_CASE("the same files for other shapes are judged for themselves") {
   only.name = "a";
   only.dtype = "float32";
   submissions[1].evaluations.clear();
-  const Backlog whole = backlog(submissions, kTerms, never, {only});
+  const Backlog whole = backlog(submissions, kTerms, {{}, {only}, {}});
   REQUIRE(whole.waiting.size() == 3);
   for (const Waiting& waiting : whole.waiting) CHECK(waiting.answered_by == &submissions[0]);
 }
@@ -181,10 +205,10 @@ TEST_CASE("what passes all that is timed passes the tests of other dtypes too: i
   test.name = "t";
   test.dtype = "float16";
   test.timed = false;
-  CHECK(backlog(submissions, kTerms, never, {timed, test}).waiting[0].answered_by ==
+  CHECK(backlog(submissions, kTerms, {{}, {timed, test}, {}}).waiting[0].answered_by ==
         &submissions[0]);
   test.timed = true;
-  CHECK(backlog(submissions, kTerms, never, {timed, test}).waiting[0].answer == nullptr);
+  CHECK(backlog(submissions, kTerms, {{}, {timed, test}, {}}).waiting[0].answer == nullptr);
 }
 
 TEST_CASE("one whose files were not kept answers only its like") {
@@ -193,14 +217,14 @@ TEST_CASE("one whose files were not kept answers only its like") {
   submissions[0].identity.keep = submissions[1].identity.keep = false;
   CHECK(order(submissions) == std::vector{1, 3});
   submissions[0].evaluations.push_back(evaluated(Verdict::accepted));
-  const Backlog now = backlog(submissions, kTerms, never);
+  const Backlog now = backlog(submissions, kTerms);
   REQUIRE(now.waiting.size() == 2);
   CHECK(now.waiting[0].answered_by == &submissions[0]);
   CHECK(now.waiting[1].submission == &submissions[2]);
   CHECK(now.waiting[1].answer == nullptr);
   // One that was kept answers all.
   submissions[2].evaluations.push_back(evaluated(Verdict::accepted));
-  CHECK(backlog(submissions, kTerms, never).waiting[0].answered_by == &submissions[2]);
+  CHECK(backlog(submissions, kTerms).waiting[0].answered_by == &submissions[2]);
 }
 
 TEST_CASE("what asks for another GPU, or for shapes of one, is left to a judge with it") {
@@ -212,18 +236,18 @@ TEST_CASE("what asks for another GPU, or for shapes of one, is left to a judge w
   Shape there;
   there.name = "a";
   there.dtype = "bfloat16";
-  const Backlog here = backlog(submissions, kTerms, never, {there});
+  const Backlog here = backlog(submissions, kTerms, {{}, {there}, {}});
   CHECK(here.waiting.size() == 2);
   CHECK(here.for_others == std::vector<const ScoredSubmission*>{&submissions[0], &submissions[2]});
   // Of tests alone nothing is made.
   there.dtype = "float32";
-  CHECK(backlog(submissions, kTerms, never, {there}).for_others.size() == 1);
+  CHECK(backlog(submissions, kTerms, {{}, {there}, {}}).for_others.size() == 1);
   there.timed = false;
-  CHECK(backlog(submissions, kTerms, never, {there}).for_others.size() == 2);
+  CHECK(backlog(submissions, kTerms, {{}, {there}, {}}).for_others.size() == 2);
   // Once that judge was there, nobody waits for it, and its files answer nobody here.
   submissions[0].evaluations.push_back(
       evaluated(Verdict::accepted, {"softmax", 1, "f00", "sm_90", "NVIDIA H100", 1}));
-  CHECK(backlog(submissions, kTerms, never).for_others.empty());
+  CHECK(backlog(submissions, kTerms).for_others.empty());
   // Without a device all of them have a place.
   CHECK(places_in_queue(submissions, {}, [](int) { return false; }).size() == 3);
 }
@@ -231,12 +255,13 @@ TEST_CASE("what asks for another GPU, or for shapes of one, is left to a judge w
 TEST_CASE("a judge error is left, unless it is asked for") {
   std::vector<ScoredSubmission> submissions = {received(1, "ada", "1"), received(2, "ben", "2")};
   submissions[0].evaluations.push_back(evaluated(Verdict::judge_error));
-  const Backlog left = backlog(submissions, kTerms, never);
+  const Backlog left = backlog(submissions, kTerms);
   CHECK(left.waiting.size() == 1);
   REQUIRE(left.judge_errors.size() == 1);
   CHECK(left.judge_errors[0].submission == &submissions[0]);
   CHECK(left.judge_errors[0].evaluation == &submissions[0].evaluations[0]);
-  const Backlog again = backlog(submissions, kTerms, [](int number) { return number == 1; });
+  const Backlog again =
+      backlog(submissions, kTerms, {[](int number) { return number == 1; }, {}, {}});
   CHECK(again.waiting.size() == 2);
   CHECK(again.judge_errors.empty());
 }
@@ -261,7 +286,7 @@ TEST_CASE("for every challenge, any device, and what is not kept") {
   submissions[0].evaluations = {evaluated(Verdict::accepted)};
   CHECK(order(submissions) == std::vector<int>{3});
   const auto waiting = [&](const Terms& terms) {
-    return backlog(submissions, terms, never).waiting.size();
+    return backlog(submissions, terms).waiting.size();
   };
   // On another device all of it waits; without one, what has a verdict anywhere does not.
   const Terms elsewhere = {"softmax", 1, "f00", "sm_80", "NVIDIA A100", 1};

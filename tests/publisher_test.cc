@@ -36,8 +36,7 @@ struct Contest {
 
   std::vector<Waiting> waiting() {
     index->refresh();
-    return backlog(index->submissions(), {"softmax", 0, "", "", "", 0}, [](int) { return false; })
-        .waiting;
+    return backlog(index->submissions(), {"softmax", 0, "", "", "", 0}).waiting;
   }
 
   std::string page(const std::string& name) const {

@@ -39,12 +39,14 @@ std::string rows(const Standings& standings) {
 }  // namespace
 
 TEST_CASE("choose_best: the last valid evaluation of a submission, the best submission of a run") {
-  const std::vector<Candidate> candidates = {
+  std::vector<Candidate> candidates = {
       {1, 1, "ada", "a", true, false, 9},  {1, 2, "ada", "b", true, false, 2},
       {2, 1, "ada", "c", true, false, 1},  {3, 1, "ben", "d", true, false, 3},
       {3, 2, "ben", "e", true, true, 8},   {4, 1, "cyd", "f", true, false, 5},
       {4, 2, "cyd", "g", false, false, 0}, {5, 1, "dan", "h", true, true, 7},
       {6, 1, "eve", "i", true, false, 4},  {6, 2, "eve", "i", true, false, 4}};
+  constexpr const char* kFiles[] = {"", "1", "2", "3", "4", "5", "6"};
+  for (Candidate& one : candidates) one.sha256 = kFiles[one.submission];
   const auto chosen = choose_best(candidates);
   REQUIRE(chosen.size() == 3);
   CHECK(chosen[0].candidate == 1);  // ada: not the luckier of two times
@@ -54,6 +56,41 @@ TEST_CASE("choose_best: the last valid evaluation of a submission, the best subm
   CHECK(chosen[2].candidate == 9);  // eve: a copy is no second judging
   CHECK(chosen[2].judged == 1);
   CHECK(choose_best({}).empty());
+}
+
+TEST_CASE("choose_best: copies of a run are judged like one, not until one of them is lucky") {
+  const auto of = [](int submission, int evaluation, const char* run, const char* id,
+                     double speedup, const char* started, const char* sha256) {
+    return Candidate{submission, evaluation, run,    id, true, false,
+                     speedup,    started,    sha256, "", ""};
+  };
+  std::vector<Candidate> candidates = {of(1, 1, "ada", "lucky", 2.0, "10:00", "same"),
+                                       of(1, 2, "ada", "again", 1.8, "11:00", "same"),
+                                       of(2, 1, "ada", "lucky", 2.0, "10:00", "same"),
+                                       of(3, 1, "ada", "other", 1.7, "12:00", "else"),
+                                       of(4, 1, "ben", "lucky", 2.0, "10:00", "same")};
+  auto chosen = choose_best(candidates);
+  REQUIRE(chosen.size() == 2);
+  CHECK(chosen[0].candidate == 1);
+  CHECK(chosen[0].judged == 2);
+  CHECK(chosen[1].candidate == 4);
+  CHECK(chosen[1].judged == 1);
+  // What does not count for one may count for its copy.
+  candidates[1].invalid = true;
+  CHECK(choose_best(candidates)[0].candidate == 0);
+  candidates[0].invalid = true;
+  CHECK(choose_best(candidates)[0].candidate == 2);
+  // Of another part of the challenge it is another content.
+  candidates[1].invalid = false;
+  candidates[2].dtype = "float32";
+  CHECK(choose_best(candidates)[0].candidate == 2);
+}
+
+TEST_CASE("rank: of equal scores the earlier submission stands first, whatever its run is called") {
+  Entry original = entry("zoe", 2, 1, 3), copy = entry("..", 2, 1, 3);
+  original.submission = "9";
+  copy.submission = "10";
+  CHECK(rows(rank({copy, original})) == "zoe 1 1, .. 1 1");
 }
 
 TEST_CASE("rank: who is above the first that was judged twice is pending") {
@@ -80,9 +117,19 @@ TEST_CASE("rank: a play-off that not all of a group took part in orders nobody")
   const std::vector<Entry> entries = {entry("a", 4, 3, 5), entry("b", 3.9, 3, 5),
                                       entry("c", 3.8, 3, 5)};
   CHECK(rows(rank(entries, {{"a", {against_best("b", 0.5, 0.4, 0.6)}}})) == "a 1 1, b 1 1, c 1 1");
-  PlayedOff failed{"a", {against_best("b", 0.5, 0.4, 0.6), against_best("c", 0.7, 0.7, 0.7)}};
-  failed.others[1].score.ranked = false;
-  CHECK(rows(rank(entries, {failed})) == "a 1 1, b 1 1, c 1 1");
+  // Of other shapes than these.
+  PlayedOff part{"a", {against_best("b", 0.5, 0.4, 0.6), against_best("c", 0.7, 0.7, 0.7)}};
+  part.others[1].score.ranked = false;
+  part.others[1].score.counts = true;
+  CHECK(rows(rank(entries, {part})) == "a 1 1, b 1 1, c 1 1");
+}
+
+TEST_CASE(
+    "rank: who could not be replayed in a play-off stands last, and the others are in order") {
+  const std::vector<Entry> entries = {entry("a", 4, 3, 5), entry("b", 3.9, 3, 5),
+                                      entry("c", 3.8, 3, 5), entry("d", 3.7, 3, 5)};
+  const PlayedOff played{"b", {{"a", {}}, against_best("c", 1.2, 1.1, 1.3), {"d", {}}}};
+  CHECK(rows(rank(entries, {played})) == "c 1 1 played, b 2 2 played, a 3 3 played, d 3 3 played");
 }
 
 TEST_CASE("part_of: a score over some of the shapes, its interval by round") {

@@ -149,7 +149,9 @@ TEST_CASE("every field of every record refuses every wrong kind, and names itsel
   invalidation.made = utc_now();
   invalidation.takes_back = 4;
   try_faults(invalidation_table(), invalidation);
-  try_faults(play_off_table(), PlayOff{{1, 2, "id", "run"}, {{3, 4, "other", "eve"}}, utc_now()});
+  try_faults(
+      play_off_table(),
+      PlayOff{{1, 2, "id", "run"}, {{3, 4, "other", "eve"}}, utc_now(), {{5, 6, "absent", "fay"}}});
   try_faults(
       rejudgement_table(),
       Rejudgement{"softmax", 1, invalidation.selection, "why", utc_now(), {{1, 2, "id", "run"}}});

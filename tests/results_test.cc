@@ -60,3 +60,8 @@ TEST_CASE("no two secrets are alike") {
           read_replay_secret(directory.path());
         }).find("secret.json: no such file; the hidden inputs") != std::string::npos);
 }
+
+TEST_CASE("what begins after utc_now_and_over() has a later time") {
+  const std::string now = utc_now_and_over();
+  CHECK(utc_now() > now);
+}

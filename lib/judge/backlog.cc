@@ -22,9 +22,14 @@ double seconds_from_utc(const std::string& text) {
   return static_cast<double>(::timegm(&parts));
 }
 
-// The last evaluation on these terms; null: none.
-const ScoredEvaluation* evaluation_on(const ScoredSubmission& submission, const Terms& terms) {
-  const ScoredEvaluation* found = nullptr;
+// The last evaluation on these terms, and the last of them that answers others; null: none.
+struct OnTerms {
+  const ScoredEvaluation* last = nullptr;
+  const ScoredEvaluation* answer = nullptr;
+};
+OnTerms evaluations_on(const ScoredSubmission& submission, const Terms& terms,
+                       const std::set<std::string_view>& invalid) {
+  OnTerms found;
   for (const ScoredEvaluation& one : submission.evaluations) {
     const Terms& its = *one.terms;
     if (its.challenge != terms.challenge ||
@@ -39,7 +44,8 @@ const ScoredEvaluation* evaluation_on(const ScoredSubmission& submission, const 
     }
     if (terms.arch.empty() || (its.arch == terms.arch && its.device_kind == terms.device_kind &&
                                its.method == terms.method)) {
-      found = &one;
+      found.last = &one;
+      if (one.verdict != Verdict::judge_error && !invalid.contains(one.id)) found.answer = &one;
     }
   }
   return found;
@@ -96,6 +102,34 @@ void order(std::vector<Waiting>& waiting, const std::map<Holder, double>& turns)
                  [](const Placed& one) { return one.waiting; });
 }
 
+// Of the submissions with the same content the one that the others wait for, or that answers them.
+class Firsts {
+ public:
+  // Of several that are judged the newest.
+  void judged(std::string_view content, const Waiting& one) {
+    note_judged(all_, content, one);
+    if (one.submission->identity.keep) note_judged(kept_, content, one);
+  }
+  // Null: none before it.
+  const Waiting* before(std::string_view content, const Waiting& waiting) {
+    const bool keep = waiting.submission->identity.keep;
+    const auto [at, alone] = (keep ? kept_ : all_).try_emplace(content, waiting);
+    if (!alone) return &at->second;
+    if (keep) all_.try_emplace(content, waiting);
+    return nullptr;
+  }
+
+ private:
+  using ByContent = std::unordered_map<std::string_view, Waiting>;
+
+  static void note_judged(ByContent& found, std::string_view content, const Waiting& one) {
+    const auto [at, is_first] = found.try_emplace(content, one);
+    if (!is_first && at->second.answer->started < one.answer->started) at->second = one;
+  }
+
+  ByContent all_, kept_;  // those whose files are kept
+};
+
 // Files, with what is asked for of the challenge where that is not all of it.
 class Contents {
  public:
@@ -117,12 +151,10 @@ class Contents {
 }  // namespace
 
 Backlog backlog(const std::vector<ScoredSubmission>& submissions, const Terms& terms,
-                const std::function<bool(int)>& again, const std::vector<Shape>& shapes) {
+                const BacklogOptions& options) {
   std::map<Holder, double> turns;
-  std::unordered_map<std::string_view, Waiting> first;
-  // Of those whose files and recording are gone after the verdict, which is enough for their like.
-  std::unordered_map<std::string_view, Waiting> first_not_kept;
-  Contents contents(shapes);
+  Firsts firsts;
+  Contents contents(options.shapes);
   Backlog found;
   for (const ScoredSubmission& submission : submissions) {
     const SubmissionIdentity& identity = submission.identity;
@@ -132,31 +164,29 @@ Backlog backlog(const std::vector<ScoredSubmission>& submissions, const Terms& t
     }
     double& turn = turns[holder_of(identity)];
     turn = std::max(turn, submission.claimed());
-    const ScoredEvaluation* evaluation = evaluation_on(submission, terms);
     if (!submission.unreadable.empty()) continue;
+    const auto [evaluation, answer] = evaluations_on(submission, terms, options.invalid);
     if (evaluation == nullptr && !identity.keep && has_verdict(submission)) continue;
     if (evaluation != nullptr && evaluation->verdict != Verdict::judge_error) {
-      (identity.keep ? first : first_not_kept)
-          .try_emplace(contents.of(identity), Waiting{&submission, &submission, evaluation});
-    } else if (!is_for(identity.variant, terms, shapes)) {
+      if (answer != nullptr) {
+        firsts.judged(contents.of(identity), {&submission, &submission, answer});
+      }
+    } else if (!is_for(identity.variant, terms, options.shapes)) {
       if (!has_verdict(submission)) found.for_others.push_back(&submission);
-    } else if (evaluation != nullptr && !again(submission.number)) {
+    } else if (evaluation != nullptr && !(options.again && options.again(submission.number))) {
       found.judge_errors.push_back({&submission, evaluation});
     } else {
       found.waiting.push_back({&submission});
     }
   }
-  // Those that are judged came into `first` before any that waits.
+  // Those that are judged are all known before any that waits.
   std::erase_if(found.waiting, [&](Waiting& waiting) {
-    const SubmissionIdentity& identity = waiting.submission->identity;
-    const std::string_view content = contents.of(identity);
-    auto& like = identity.keep || first.contains(content) ? first : first_not_kept;
-    const auto [at, alone] = like.try_emplace(content, waiting);
-    if (alone) return false;
-    waiting.answered_by = at->second.answered_by;
-    waiting.answer = at->second.answer;
+    const Waiting* before = firsts.before(contents.of(waiting.submission->identity), waiting);
+    if (before == nullptr) return false;
+    waiting.answered_by = before->answered_by;
+    waiting.answer = before->answer;
     if (waiting.answer != nullptr) return false;
-    found.same_as_waiting.emplace_back(waiting.submission, at->second.submission);
+    found.same_as_waiting.emplace_back(waiting.submission, before->submission);
     return true;
   });
   order(found.waiting, turns);
@@ -173,7 +203,7 @@ std::map<int, int> places_in_queue(const std::vector<ScoredSubmission>& submissi
   for (const std::string& challenge : challenges) {
     const Terms any = {challenge, 0, "", "", "", 0};
     int ahead = 0;
-    const Backlog all = backlog(submissions, any, [](int) { return false; });
+    const Backlog all = backlog(submissions, any);
     std::map<int, int> here;
     for (const Waiting& one : all.waiting) {
       if (!is_judged(one.submission->number)) here.try_emplace(one.submission->number, ahead++);

@@ -16,9 +16,10 @@
 #include "judge/report.h"
 #include "judge/running_steps.h"
 #include "score/result_json.h"
-#include "store/blobs.h"
 #include "store/challenges.h"
 #include "store/claim.h"
+#include "store/copied_evaluation.h"
+#include "store/judgements.h"
 #include "store/kernels_hash.h"
 #include "store/numbered_folders.h"
 
@@ -106,9 +107,12 @@ class Queue {
   }
 
   Backlog look() {
-    return backlog(
-        submissions(), terms_,
-        [&](int number) { return options_.retry && !tried_.contains(number); }, shapes_);
+    const auto& submissions = this->submissions();
+    const auto invalidations = standing(
+        read_records(results_, kInvalidationRecord, invalidation_table(), reports_.left_out));
+    return backlog(submissions, terms_,
+                   {[&](int number) { return options_.retry && !tried_.contains(number); }, shapes_,
+                    invalid_ids(invalidations, index_)});
   }
 
   // Of a judge that was killed between verdict and removal.
@@ -192,9 +196,7 @@ class Queue {
         index_.forget(submission.identity.number);
         return true;
       }
-      if (waiting.answer != nullptr) {
-        answer(submission, *claim, waiting);
-      } else {
+      if (waiting.answer == nullptr || !answer(submission, *claim, waiting)) {
         judge(submission, *claim);
       }
       return true;
@@ -281,19 +283,17 @@ class Queue {
     return 0;
   }
 
-  void answer(StoredSubmission& submission, Claim& claim, const Waiting& waiting) {
+  // False: its recording is lost, and would be missed here.
+  bool answer(StoredSubmission& submission, Claim& claim, const Waiting& waiting) {
     const fs::path first = results_.path() / "submissions" /
                            std::to_string(waiting.answered_by->number) / "evaluations" /
                            std::to_string(waiting.answer->number);
-    for (const char* name : {"bundle.kjb", "kernels.sha256", "pruned.json", "secret.json"}) {
-      link_or_copy(first / name, claim.folder() / name);
-    }
-    for (const fs::path& profile : profile_files(first)) {
-      link_or_copy(profile, claim.folder() / profile.filename());
-    }
+    Evaluation evaluation = result_from_json(read_file(first / "result.json"), first);
+    if (submission.identity.keep && !has_its_recording(first, evaluation)) return false;
+    link_evaluation(first, claim.folder());
     store(submission, claim,
-          {submission.identity, result_from_json(read_file(first / "result.json"), first),
-           waiting.answered_by->number});
+          {submission.identity, std::move(evaluation), waiting.answered_by->number});
+    return true;
   }
 
   void store(StoredSubmission& submission, Claim& claim, JudgedSubmission&& judged,

@@ -69,7 +69,10 @@ FieldTable<InvalidatedEvaluation> invalidated_evaluation_table() {
        required("evaluation", &E::evaluation, record_number(), "number of its evaluation"),
        required("id", &E::id, text_kind(), "UUID of the evaluation"),
        required("run", &E::run, text_kind(), "of the submission"),
-       required("verdict", &E::verdict, verdict_kind(), "on it")});
+       required("verdict", &E::verdict, verdict_kind(), "on it"),
+       optional("play_off", &E::play_off, record_number(),
+                "number of the play-off whose result this is, made of the recording of that "
+                "evaluation; absent where it is the evaluation itself")});
 }
 
 const FieldTable<PrintedInvalidated>& invalidated_table() {

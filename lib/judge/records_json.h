@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct InvalidatedEvaluation {
   int submission = 0, evaluation = 0;
   std::string id, run;
   Verdict verdict = Verdict::judge_error;
+  std::optional<int> play_off = {};  // whose result this is, made of the recording of `evaluation`
 };
 
 Json recorded_json(int number);

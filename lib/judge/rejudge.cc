@@ -13,9 +13,12 @@
 #include "score/result_json.h"
 #include "store/blobs.h"
 #include "store/claim.h"
+#include "store/copied_evaluation.h"
 #include "store/kernels_hash.h"
 #include "store/numbered_folders.h"
 #include "store/pruning.h"
+#include "store/submission_files.h"
+#include "store/terms.h"
 #include "unfinished.h"
 
 namespace kjudge {
@@ -53,6 +56,20 @@ void note_kernels(const fs::path& folder) {
                         kernels_sha256(BundleReader(bundle).bundle()) + "\n");
 }
 
+// What is wrong with the files as they lie there; empty: they are what was handed in.
+std::string fault_of_files(const StoredSubmission& submission) {
+  const fs::path files = submission.folder / "files";
+  if (!fs::exists(files)) return "its files are gone";
+  try {
+    if (read_submission_files(files).sha256 == submission.identity.sha256) return "";
+  } catch (const Error& error) {
+    if (error.fault() != Fault::submission) throw;
+  }
+  return "its files are not what was handed in";
+}
+
+std::string label_of(const Rejudged& one) { return cat(one.submission, " ", one.run, ": "); }
+
 // From the recording; nullopt where it does not replay here.
 std::optional<Evaluation> from_recording(const Driver& driver, const Challenge& challenge,
                                          const fs::path& folder, const fs::path& cache,
@@ -67,6 +84,26 @@ std::optional<Evaluation> from_recording(const Driver& driver, const Challenge& 
     if (error.fault() != Fault::malformed) throw;  // else recorded on another driver or GPU
     return std::nullopt;
   }
+}
+
+// What a submission has beside an evaluation that may become its next one.
+struct Beside {
+  bool is_there = false;  // it is its own already
+  int later = 0;          // the last on the same terms that began after it; 0: none
+};
+Beside beside(const StoredSubmission& submission, const Evaluation& evaluation) {
+  Beside found;
+  for (const int number : submission.evaluations) {
+    try {
+      const Evaluation other = read_result(folder_of(submission, number));
+      if (other.id == evaluation.id) found.is_there = true;
+      if (other.started > evaluation.started && terms_of(other) == terms_of(evaluation)) {
+        found.later = number;
+      }
+    } catch (const Error&) {  // fsck tells
+    }
+  }
+  return found;
 }
 
 }  // namespace
@@ -102,6 +139,11 @@ JudgedAgain judge_again(const Driver& driver, const Challenge& challenge,
     made->log = old.log;
   } else {
     again.from_recording = false;
+    if (const std::string fault = fault_of_files(submission); !fault.empty()) {
+      throw Error(
+          Fault::malformed,
+          cat(fault, options.from_files ? "" : ", and it has no recording that replays here"));
+    }
     EvaluateOptions evaluate_options;
     evaluate_options.submission = submission.folder / "files";
     evaluate_options.cache = options.cache;
@@ -117,16 +159,18 @@ JudgedAgain judge_again(const Driver& driver, const Challenge& challenge,
   return again;
 }
 
-fs::path recording_of(const Driver& driver, const Challenge& challenge,
-                      const StoredSubmission& submission, int evaluation, const fs::path& work,
-                      const JudgeAgainOptions& options, const ReportProgress& progress) {
+Recording recording_of(const Driver& driver, const Challenge& challenge,
+                       const StoredSubmission& submission, int evaluation, const fs::path& work,
+                       const JudgeAgainOptions& options, const ReportProgress& progress) {
   const fs::path folder = folder_of(submission, evaluation);
   const fs::path stored = folder / "bundle.kjb";
-  if (fs::exists(stored)) return stored;
+  if (fs::exists(stored)) return {stored, ""};
   const std::string advice = "; kjudge rejudge judges it again with a new one";
   const fs::path kernels = folder / "kernels.sha256";
-  if (!read_pruned(folder) || !fs::exists(kernels)) {
-    throw Error(Fault::host, cat("has no recording", advice));
+  // Without the hash nobody knows what was judged.
+  if (!fs::exists(kernels)) return {{}, "has no recording" + advice};
+  if (const std::string fault = fault_of_files(submission); !fault.empty()) {
+    return {{}, "has no recording, and " + fault};
   }
   CaptureOptions capture_options;
   capture_options.submission = submission.folder / "files";
@@ -138,16 +182,36 @@ fs::path recording_of(const Driver& driver, const Challenge& challenge,
   const DeviceIdentity device = identify(driver, options.device);
   const DeviceLock lock = lock_device(device, options.device, progress);
   const CaptureOutcome outcome = capture(driver, for_arch(challenge, device.arch), capture_options);
+  if (outcome.verdict == Verdict::judge_error) {
+    throw Error(Fault::host,
+                cat("has no recording, and was not captured again: ", outcome.message));
+  }
   if (outcome.verdict != Verdict::accepted) {
-    throw Error(Fault::host, cat("its recording was pruned, and captured again it is ",
-                                 name(outcome.verdict), ": ", outcome.message, advice));
+    return {{},
+            cat("has no recording, and captured again it is ", name(outcome.verdict), ": ",
+                outcome.message, advice)};
   }
   if (kernels_sha256(BundleReader(capture_options.bundle).bundle()) + "\n" != read_file(kernels)) {
-    throw Error(Fault::host, cat("its recording was pruned, and captured again it launches other "
-                                 "kernels than were judged",
-                                 advice));
+    return {{},
+            cat("has no recording, and captured again it launches other kernels than were judged",
+                advice)};
   }
-  return capture_options.bundle;
+  return {capture_options.bundle, ""};
+}
+
+std::string why_not_again(const StoredSubmission& submission, int evaluation) {
+  if (!submission.identity.keep) return "its files were not to be kept";
+  const std::string fault = fault_of_files(submission);
+  if (fault.empty()) return "";
+  const fs::path bundle = folder_of(submission, evaluation) / "bundle.kjb";
+  if (!fs::exists(bundle)) return fault + ", and it has no recording";
+  try {
+    BundleReader{bundle};
+  } catch (const Error& error) {
+    if (error.fault() != Fault::malformed) throw;
+    return fault + ", and its recording is damaged";
+  }
+  return "";
 }
 
 int make_rejudgement(const ResultsDirectory& results, const ScoreIndex& index,
@@ -157,15 +221,18 @@ int make_rejudgement(const ResultsDirectory& results, const ScoreIndex& index,
   set.selection = selection;
   set.reason = reason;
   set.made = utc_now();
-  std::string not_kept;
+  std::size_t left_out = 0;
   for (const ScoredSubmission& submission : index.submissions()) {
     const ScoredEvaluation* last = nullptr;
     for (const ScoredEvaluation& one : submission.evaluations) {
       if (selects(selection, selectable(index, submission, one))) last = &one;
     }
     if (last == nullptr) continue;
-    if (!submission.identity.keep) {
-      not_kept += cat(not_kept.empty() ? "" : ", ", submission.number);
+    const Rejudged one{submission.number, last->number, last->id, submission.identity.run};
+    if (const std::string why = why_not_again(results.submission(one.submission), one.evaluation);
+        !why.empty()) {
+      line(cat(label_of(one), why, "; left out"));
+      ++left_out;
       continue;
     }
     const Terms& terms = index.terms(*last);
@@ -180,12 +247,12 @@ int make_rejudgement(const ResultsDirectory& results, const ScoreIndex& index,
               " and of ", terms.challenge, " version ", terms.challenge_version,
               ": make a set of each, with --challenge and --challenge-version"));
     }
-    set.evaluations.push_back({submission.number, last->number, last->id, submission.identity.run});
+    set.evaluations.push_back(one);
   }
-  if (!not_kept.empty()) {
-    line(cat("left out, since the files were not to be kept: submission ", not_kept));
+  if (set.evaluations.empty()) {
+    throw Error(Fault::usage, left_out == 0 ? "no evaluation is like that"
+                                            : "no evaluation that is like that can be made again");
   }
-  if (set.evaluations.empty()) throw Error(Fault::usage, "no evaluation is like that");
   return add_record(results, kRejudgementRecord,
                     record_json(rejudgement_table(), set, kRejudgementRecord));
 }
@@ -210,9 +277,24 @@ RejudgeCounts run_rejudgement(const Driver& driver, const Challenge& challenge,
       ++counts.done;
       continue;
     }
-    const std::string label = cat(one.submission, " ", one.run, ": ");
-    const StoredSubmission submission = results.submission(one.submission);
-    const Evaluation old = read_result(folder_of(submission, one.evaluation));
+    const std::string label = label_of(one);
+    StoredSubmission submission;
+    Evaluation old;
+    try {
+      submission = results.submission(one.submission);
+      old = read_result(folder_of(submission, one.evaluation));
+    } catch (const Error& error) {
+      if (error.fault() == Fault::bug) throw;
+      line(label + error.what());  // the others can be judged all the same
+      ++counts.failed;
+      continue;
+    }
+    if (const std::string why = why_not_again(submission, one.evaluation); !why.empty()) {
+      line(cat(label, why, "; left out"));
+      ++counts.left_out;
+      continue;
+    }
+    require_same_challenge(challenge, old, one.submission);
     if (!old.arch.empty() && device_kind(old.arch, old.device) != kind) {
       line(cat(label, "was judged on ", device_kind(old.arch, old.device), ", this is ", kind,
                ": left for a judge there"));
@@ -226,11 +308,18 @@ RejudgeCounts run_rejudgement(const Driver& driver, const Challenge& challenge,
       continue;
     }
     const UnfinishedFolder folder(parent);
-    const JudgedAgain again = judge_again(driver, challenge, submission, one.evaluation,
-                                          folder.path(), options, [&](const Progress& now) {
-                                            if (progress)
-                                              progress({label + now.step, now.shape, now.done});
-                                          });
+    JudgedAgain again;
+    try {
+      again = judge_again(driver, challenge, submission, one.evaluation, folder.path(), options,
+                          [&](const Progress& now) {
+                            if (progress) progress({label + now.step, now.shape, now.done});
+                          });
+    } catch (const Error& error) {
+      if (error.fault() != Fault::malformed) throw;
+      line(label + error.what());
+      ++counts.failed;
+      continue;
+    }
     if (again.evaluation.verdict == Verdict::judge_error) {
       line(cat(label, summary(again.evaluation), "; not stored"));
       ++counts.failed;
@@ -249,41 +338,43 @@ RejudgeCounts run_rejudgement(const Driver& driver, const Challenge& challenge,
 }
 
 std::size_t apply_rejudgement(const ResultsDirectory& results, const RejudgementSet& set,
-                              std::chrono::seconds lease) {
+                              std::chrono::seconds lease, const ReportLine& line) {
   std::size_t missing = 0, elsewhere = 0;
   const auto& all = set.record().evaluations;
   if (set.state() == RejudgementState::dropped) {
     throw Error(Fault::usage, cat("rejudgement ", set.number(), " was dropped"));
   }
-  for (const Rejudged& one : all) missing += set.result(one.submission) ? 0 : 1;
+  for (const Rejudged& one : all) {
+    if (set.result(one.submission)) continue;
+    const std::string why = why_not_again(results.submission(one.submission), one.evaluation);
+    if (why.empty()) {
+      ++missing;
+    } else {
+      line(cat(label_of(one), why, "; its old result counts on"));
+    }
+  }
   if (missing > 0) {
     throw Error(Fault::usage, cat(missing, " of the ", all.size(), " evaluations of rejudgement ",
                                   set.number(), " are not judged again yet: run it first"));
   }
   for (const Rejudged& one : all) {
     check_interrupt();
-    const Evaluation evaluation = *set.result(one.submission);
+    const auto made = set.result(one.submission);
+    if (!made) continue;
+    const Evaluation& evaluation = *made;
     auto claim = Claim::take(results.submission(one.submission), lease);
     if (!claim) {
       ++elsewhere;
       continue;
     }
     StoredSubmission submission = results.submission(one.submission);
-    const bool is_there =
-        std::any_of(submission.evaluations.begin(), submission.evaluations.end(), [&](int number) {
-          try {
-            return read_result(folder_of(submission, number)).id == evaluation.id;
-          } catch (const Error&) {  // fsck tells
-            return false;
-          }
-        });
+    const auto [is_there, later] = beside(submission, evaluation);
     if (is_there) continue;
-    for (const char* name : {"bundle.kjb", "kernels.sha256", "secret.json"}) {
-      link_or_copy(set.evaluation(one.submission) / name, claim->folder() / name);
+    if (later != 0) {
+      line(cat(label_of(one), "its evaluation ", later, " was judged later, and counts on"));
+      continue;
     }
-    for (const fs::path& profile : profile_files(set.evaluation(one.submission))) {
-      link_or_copy(profile, claim->folder() / profile.filename());
-    }
+    link_evaluation(set.evaluation(one.submission), claim->folder());
     if (!claim->commit(submission, evaluation)) ++elsewhere;
   }
   if (elsewhere == 0) set.end(RejudgementState::applied);

@@ -20,6 +20,7 @@ struct SidesRow {
   VariantRequest variant;
   SideScore old;
   std::optional<SideScore> made;
+  std::string left_out;
 };
 
 struct PrintedSet {
@@ -82,16 +83,18 @@ const FieldTable<PrintedSet>& printed_set_table() {
        required("set", &S::set, set_number(), "number of the set"),
        required("state", &S::state, state_kind(), "whether the new evaluations count"),
        required("reason", &S::reason, text_kind(), "why the set was made"),
-       required("evaluations", &S::evaluations,
-                list_kind(object_kind(FieldTable<R>(
-                    {required("submission", &R::submission, set_number(), "its number"),
-                     required("evaluation", &R::evaluation, set_number(), "that is made again"),
-                     required("run", &R::run, text_kind(), "of the submission"),
-                     optional("variant", &R::variant, request_kind(),
-                              "the part of the challenge that was asked for; absent: all of it"),
-                     required("old", &R::old, side_kind(), "the evaluation that is made again"),
-                     made}))),
-                "one of each submission")});
+       required(
+           "evaluations", &S::evaluations,
+           list_kind(object_kind(FieldTable<R>(
+               {required("submission", &R::submission, set_number(), "its number"),
+                required("evaluation", &R::evaluation, set_number(), "that is made again"),
+                required("run", &R::run, text_kind(), "of the submission"),
+                optional("variant", &R::variant, request_kind(),
+                         "the part of the challenge that was asked for; absent: all of it"),
+                required("old", &R::old, side_kind(), "the evaluation that is made again"), made,
+                optional("left_out", &R::left_out, text_kind(),
+                         "why it cannot be made again; absent where it can")}))),
+           "one of each submission")});
   return table;
 }
 
@@ -126,8 +129,9 @@ SideScore side_of(const Evaluation& evaluation) {
 
 Json rejudged_json(const RejudgementSet& set, const std::vector<RejudgedPair>& pairs) {
   PrintedSet printed{set.number(), set.state(), set.record().reason, {}};
-  for (const auto& [what, old, made] : pairs) {
-    SidesRow row{what.submission, what.evaluation, what.run, old.variant, side_of(old), {}};
+  for (const auto& [what, old, made, left_out] : pairs) {
+    SidesRow row{what.submission, what.evaluation, what.run, old.variant, side_of(old), {},
+                 left_out};
     if (made) row.made = side_of(*made);
     printed.evaluations.push_back(std::move(row));
   }

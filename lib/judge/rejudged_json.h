@@ -16,6 +16,7 @@ struct RejudgedPair {
   Rejudged what;
   Evaluation old;
   std::optional<Evaluation> made;  // nullopt: not judged yet
+  std::string left_out = {};       // why it never will be; empty: it will
 };
 Json rejudged_json(const RejudgementSet& set, const std::vector<RejudgedPair>& pairs);
 

@@ -2,9 +2,9 @@
 #include "score/rank.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <tuple>
 
 #include "stats.h"
@@ -14,7 +14,11 @@ namespace {
 
 bool is_before(const Entry& a, const Entry& b) {
   if (a.score.speedup != b.score.speedup) return a.score.speedup > b.score.speedup;
-  return std::tie(a.run, a.submission) < std::tie(b.run, b.submission);
+  // Numbers, the shorter the smaller: who came first is before a copy.
+  const auto order = [](const Entry& entry) {
+    return std::tuple(entry.submission.size(), std::string_view(entry.submission));
+  };
+  return order(a) < order(b);
 }
 
 bool overlap(const Interval& a, const Interval& b) { return a.high >= b.low && a.low <= b.high; }
@@ -32,7 +36,7 @@ std::vector<Entry> take_pending(std::vector<Entry>& entries) {
 }
 
 // Scores of a group against one of its members, in the group's order; nullopt unless all of it took
-// part and has one.
+// part, over the same shapes; none, 0, for who could not be replayed.
 std::optional<std::vector<Score>> scores_in(const PlayedOff& play_off,
                                             const std::vector<Entry>& group) {
   std::vector<Score> scores;
@@ -47,18 +51,20 @@ std::optional<std::vector<Score>> scores_in(const PlayedOff& play_off,
     const auto other =
         std::find_if(play_off.others.begin(), play_off.others.end(),
                      [&](const PlayedOff::Other& candidate) { return candidate.id == entry.id; });
-    if (other == play_off.others.end() || !other->score.ranked) return std::nullopt;
-    scores.push_back(other->score);
+    if (other == play_off.others.end()) return std::nullopt;
+    const Score& score = other->score;
+    if (score.counts && !score.ranked) return std::nullopt;
+    scores.push_back(score.ranked ? score : Score{});
   }
   return scores;
 }
 
-// Sorted by speedup, equal ones by name, so that the order is the same everywhere. The best entry
-// opens tie group 1. Each next entry joins the open group while its interval overlaps that of the
-// group's best entry, touching included; the first that does not opens the next group and is its
-// best. So a group is what its best entry cannot be told apart from, and never grows into a chain
-// whose ends do not overlap. An entry that would overlap but stands below one that does not is in
-// the later group: groups follow the order.
+// Sorted by speedup, equal ones by submission, so that the order is the same everywhere. The best
+// entry opens tie group 1. Each next entry joins the open group while its interval overlaps that of
+// the group's best entry, touching included; the first that does not opens the next group and is
+// its best. So a group is what its best entry cannot be told apart from, and never grows into a
+// chain whose ends do not overlap. An entry that would overlap but stands below one that does not
+// is in the later group: groups follow the order.
 std::vector<std::vector<std::size_t>> groups_of(const std::vector<const Score*>& scores) {
   std::vector<std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -68,6 +74,30 @@ std::vector<std::vector<std::size_t>> groups_of(const std::vector<const Score*>&
     groups.back().push_back(i);
   }
   return groups;
+}
+
+// The candidates [begin, end) of a submission, of which `last` is the last that is valid.
+struct Judged {
+  std::size_t begin = 0, end = 0, last = 0;
+};
+
+// Those that have a valid one.
+std::vector<Judged> judged_submissions(const std::vector<Candidate>& candidates) {
+  std::vector<Judged> found;
+  for (std::size_t i = 0; i < candidates.size();) {
+    Judged one{i, i, candidates.size()};
+    for (; i < candidates.size() && candidates[i].submission == candidates[one.begin].submission;
+         ++i) {
+      if (!candidates[i].invalid) one.last = i;
+    }
+    one.end = i;
+    if (one.last < candidates.size()) found.push_back(one);
+  }
+  return found;
+}
+
+bool is_better(const Candidate& a, const Candidate& b) {
+  return a.speedup != b.speedup ? a.speedup > b.speedup : a.submission < b.submission;
 }
 
 class Ranking {
@@ -104,27 +134,34 @@ class Ranking {
 }  // namespace
 
 std::vector<Chosen> choose_best(const std::vector<Candidate>& candidates) {
-  std::map<std::string_view, Chosen> best;
-  std::set<std::string_view> judged;  // ids of the submission's valid evaluations
-  for (std::size_t i = 0; i < candidates.size();) {
-    const int submission = candidates[i].submission;
-    std::optional<std::size_t> last;
+  std::vector<Judged> submissions = judged_submissions(candidates);
+  const auto content = [&](const Judged& one) {
+    const Candidate& its = candidates[one.last];
+    return std::tie(its.run, its.sha256, its.dtype, its.shape);
+  };
+  // Copies of a run stand together then, ascending.
+  std::stable_sort(submissions.begin(), submissions.end(),
+                   [&](const Judged& a, const Judged& b) { return content(a) < content(b); });
+  std::vector<Chosen> best;           // of each run
+  std::set<std::string_view> judged;  // ids of valid evaluations
+  for (auto at = submissions.begin(); at != submissions.end();) {
+    std::size_t newest = at->last;
     judged.clear();
-    for (; i < candidates.size() && candidates[i].submission == submission; ++i) {
-      if (candidates[i].invalid) continue;
-      last = i;
-      if (candidates[i].ranked) judged.insert(candidates[i].id);
+    for (const auto first = at; at != submissions.end() && content(*at) == content(*first); ++at) {
+      if (candidates[at->last].started > candidates[newest].started) newest = at->last;
+      for (std::size_t i = at->begin; i < at->end; ++i) {
+        if (candidates[i].ranked && !candidates[i].invalid) judged.insert(candidates[i].id);
+      }
     }
-    if (!last || !candidates[*last].ranked) continue;
-    const Chosen chosen{*last, static_cast<int>(judged.size())};
-    const auto [at, first] = best.try_emplace(candidates[*last].run, chosen);
-    if (!first && candidates[*last].speedup > candidates[at->second.candidate].speedup) {
-      at->second = chosen;
+    if (!candidates[newest].ranked) continue;
+    const Chosen chosen{newest, static_cast<int>(judged.size())};
+    if (best.empty() || candidates[best.back().candidate].run != candidates[newest].run) {
+      best.push_back(chosen);
+    } else if (is_better(candidates[newest], candidates[best.back().candidate])) {
+      best.back() = chosen;
     }
   }
-  std::vector<Chosen> all;
-  for (const auto& [run, chosen] : best) all.push_back(chosen);
-  return all;
+  return best;
 }
 
 std::optional<bool> target_met(std::optional<double> target_ns, const Score& score) {

@@ -20,16 +20,21 @@ struct Candidate {
   std::string_view run, id;  // of the run, and the evaluation's UUID
   bool ranked = false, invalid = false;
   double speedup = 0;
+  std::string_view started;  // UTC, RFC 3339
+  // Of the submission's files, and the part of the challenge that was asked for: submissions where
+  // all of it is the same are copies.
+  std::string_view sha256, dtype, shape;
 };
 
 // Which candidate counts for a run.
 struct Chosen {
   std::size_t candidate = 0;
-  int judged = 1;  // how often its submission was, each time on inputs of its own
+  int judged = 1;  // how often its submission or a copy was, each time on inputs of its own
 };
 // Of each submission the last valid evaluation counts, so that one that was judged again does not
-// keep the luckier of two times; of each run the best submission. `candidates` ascends by
-// submission and evaluation. Runs without one that is ranked are left out.
+// keep the luckier of two times; of a run's copies, which are judged like one, the newest of these;
+// of each run the best submission, the earlier of equal ones. `candidates` ascends by submission
+// and evaluation. Runs without one that is ranked are left out.
 std::vector<Chosen> choose_best(const std::vector<Candidate>& candidates);
 
 // One row of a ranking: best evaluation of a run.
@@ -46,7 +51,9 @@ struct PlayedOff {
   std::string best;  // id of its evaluation
   struct Other {
     std::string id;
-    Score score;  // against the best's, so 1 is as fast
+    // Against the best's, so 1 is as fast. One that does not count: it could not be replayed, or
+    // was not accepted; then it stands below those that were.
+    Score score;
   };
   std::vector<Other> others;
 };

@@ -111,35 +111,76 @@ std::vector<std::string> invalid_reasons(const Records<Invalidation>& standing,
   return reasons;
 }
 
+std::set<std::string_view> invalid_ids(const Records<Invalidation>& standing,
+                                       const ScoreIndex& index) {
+  std::set<std::string_view> found;
+  if (standing.empty()) return found;
+  for (const ScoredSubmission& submission : index.submissions()) {
+    for (const ScoredEvaluation& one : submission.evaluations) {
+      const auto reasons = invalid_reasons(standing, selectable(index, submission, one));
+      if (!reasons.empty()) found.insert(one.id);
+    }
+  }
+  return found;
+}
+
 const FieldTable<PlayOff>& play_off_table() {
   using P = PlayOff;
   static const FieldTable<P> table({
       format_field<P>("kjudge-playoff/1"),
       required("best", &P::best, object_kind(member_table()),
                "whose bundle was replayed in the baseline's place"),
-      required("others", &P::others, list_kind(object_kind(member_table()), 1, 1000),
+      required("others", &P::others, list_kind(object_kind(member_table()), 0, 1000),
                "in the order of results/1.json, results/2.json and so on"),
+      optional("absent", &P::absent, list_kind(object_kind(member_table()), 0, 1000),
+               "that have no recording to replay: they stand below the others"),
       required("made", &P::made, made_kind(), "when it ended; UTC, RFC 3339"),
   });
   return table;
 }
 
-std::vector<PlayedOff> read_play_offs(const ResultsDirectory& results,
-                                      const ResultsDirectory::Report& report) {
-  std::vector<PlayedOff> found;
+std::vector<PlayOffFacts> read_play_off_facts(const ResultsDirectory& results,
+                                              const ResultsDirectory::Report& report) {
+  std::vector<PlayOffFacts> found;
   for (const auto& [number, record] :
        read_records(results, kPlayOffRecord, play_off_table(), report)) {
     const auto folder = record_file(results.path(), kPlayOffRecord, number).parent_path();
-    PlayedOff one{record.best.id, {}};
+    PlayOffFacts one{number, record, {}};
     try {
-      for (std::size_t i = 0; i < record.others.size(); ++i) {
-        const auto path = folder / "results" / cat(i + 1, ".json");
-        one.others.push_back({record.others[i].id, score(result_from_json(read_file(path), path))});
+      for (std::size_t i = 1; i <= record.others.size(); ++i) {
+        const auto path = folder / "results" / cat(i, ".json");
+        one.results.push_back(result_from_json(read_file(path), path));
       }
       found.push_back(std::move(one));
     } catch (const Error& error) {
       report(error);
     }
+  }
+  return found;
+}
+
+Selectable selectable(const PlayOffMember& member, const Evaluation& facts) {
+  SubmissionIdentity submission;
+  submission.number = member.submission;
+  Selectable found = selectable(submission, facts);
+  found.run = member.run;
+  return found;
+}
+
+std::vector<PlayedOff> read_play_offs(const ResultsDirectory& results,
+                                      const Records<Invalidation>& invalidations,
+                                      const ResultsDirectory::Report& report) {
+  std::vector<PlayedOff> found;
+  for (const auto& [number, record, facts] : read_play_off_facts(results, report)) {
+    PlayedOff one{record.best.id, {}};
+    bool valid = true;
+    for (std::size_t i = 0; i < facts.size(); ++i) {
+      const PlayOffMember& member = record.others[i];
+      valid = valid && invalid_reasons(invalidations, selectable(member, facts[i])).empty();
+      one.others.push_back({member.id, score(facts[i])});
+    }
+    for (const PlayOffMember& absent : record.absent) one.others.push_back({absent.id, {}});
+    if (valid) found.push_back(std::move(one));
   }
   return found;
 }

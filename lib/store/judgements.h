@@ -2,7 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -50,6 +52,11 @@ inline constexpr const char* kInvalidationRecord = "invalidation";
 std::vector<std::string> invalid_reasons(const Records<Invalidation>& standing,
                                          const Selectable& one);
 
+// Ids of the evaluations that do not count for some submission, whose copies may count for others.
+// Refers to `index`.
+std::set<std::string_view> invalid_ids(const Records<Invalidation>& standing,
+                                       const ScoreIndex& index);
+
 // A play-off. results/N.json in its folder is the result of the Nth of `others`, counted from 1:
 // its bundle against that of the best one in the baseline's place.
 struct PlayOffMember {
@@ -60,11 +67,23 @@ struct PlayOff {
   PlayOffMember best;
   std::vector<PlayOffMember> others;
   std::string made;
+  std::vector<PlayOffMember> absent = {};  // of the same group, without a recording to replay
 };
 const FieldTable<PlayOff>& play_off_table();
 inline constexpr const char* kPlayOffRecord = "playoff";
-// With the scores of their results. Reports what cannot be read, which does not count.
+// With their results, in the order of `others`. Reports what cannot be read, which does not count.
+struct PlayOffFacts {
+  int number = 0;
+  PlayOff record;
+  std::vector<Evaluation> results;
+};
+std::vector<PlayOffFacts> read_play_off_facts(const ResultsDirectory& results,
+                                              const ResultsDirectory::Report& report);
+// The result of one of `others` is of its submission.
+Selectable selectable(const PlayOffMember& member, const Evaluation& facts);
+// With the scores of their results. One with a result that is invalid decides nothing.
 std::vector<PlayedOff> read_play_offs(const ResultsDirectory& results,
+                                      const Records<Invalidation>& invalidations,
                                       const ResultsDirectory::Report& report);
 
 }  // namespace kjudge

@@ -61,7 +61,8 @@ std::set<SubmissionTerms> best_of_runs(const ScoreIndex& index,
           !invalid_reasons(invalidations, selectable(index, submission, one)).empty();
       by_terms[{one.terms.get(), request_text(one.variant)}].push_back(
           {submission.number, one.number, submission.identity.run, one.id, one.counts, invalid,
-           one.speedup});
+           one.speedup, one.started, submission.identity.sha256, submission.identity.variant.dtype,
+           submission.identity.variant.shape});
     }
   }
   std::set<SubmissionTerms> best;

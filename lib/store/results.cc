@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <ctime>
+#include <thread>
 #include <tuple>
 
 #include "error.h"
@@ -162,6 +164,12 @@ std::string utc_now() {
   std::array<char, 32> text{};
   std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
   return text.data();
+}
+
+std::string utc_now_and_over() {
+  const std::string now = utc_now();
+  while (utc_now() == now) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return now;
 }
 
 ResultsDirectory::ResultsDirectory(const fs::path& path) : path_(path) {

@@ -139,5 +139,7 @@ JsonFormat store_json_format();
 std::optional<Evaluation> latest_evaluation(const StoredSubmission& submission);
 
 std::string utc_now();  // RFC 3339, seconds
+// The same, once that second is over: what begins after this has a later time.
+std::string utc_now_and_over();
 
 }  // namespace kjudge

@@ -86,10 +86,11 @@ Score score_over(const ScoreIndex& index, const ScoredEvaluation& evaluation,
 
 StandingsSource read_source(const ResultsDirectory& results, const ScoreIndex& index,
                             const ResultsDirectory::Report& report) {
-  return {results, index,
-          standing(read_records(results, kInvalidationRecord, invalidation_table(), report)),
-          standing(read_records(results, kBarRecord, bar_table(), report)),
-          read_play_offs(results, report)};
+  auto invalidations =
+      standing(read_records(results, kInvalidationRecord, invalidation_table(), report));
+  auto play_offs = read_play_offs(results, invalidations, report);
+  return {results, index, std::move(invalidations),
+          standing(read_records(results, kBarRecord, bar_table(), report)), std::move(play_offs)};
 }
 
 void require_known(const ResultsDirectory& results, const ScoreIndex& index,
@@ -169,8 +170,17 @@ std::optional<VariantStandings> make_standings(const StandingsSource& source,
         found.invalid.push_back({submission.number, one.number, submission.identity.run, reason});
       }
       Candidate& candidate = candidates.emplace_back();
-      candidate = {submission.number, one.number, submission.identity.run, one.id, one.ranked,
-                   !reasons.empty(),  one.speedup};
+      candidate = {submission.number,
+                   one.number,
+                   submission.identity.run,
+                   one.id,
+                   one.ranked,
+                   !reasons.empty(),
+                   one.speedup,
+                   one.started,
+                   submission.identity.sha256,
+                   submission.identity.variant.dtype,
+                   submission.identity.variant.shape};
       evaluations.push_back(&one);
       if (!one.counts || (found.shapes.empty() && one.ranked)) continue;
       const Score part = score_over(index, one, found.shapes);

@@ -113,12 +113,14 @@ Leaderboard make_leaderboard(const Site& site, const Terms& terms, const Contest
       if (!concerns(*evaluation, contest)) continue;
       Score part;
       const Score& score = over(shapes, evaluation->score, part);
-      const std::string& run = summary->stored.identity.run;
+      const SubmissionIdentity& identity = summary->stored.identity;
+      const std::string& run = identity.run;
       newest[run] = &contenders[i];
       if (evaluation->invalid.empty()) counts = candidates.size();
       contender_of.push_back(&contenders[i]);
       candidates.push_back({submission, evaluation->number, run, evaluation->id, score.ranked,
-                            !evaluation->invalid.empty(), score.speedup});
+                            !evaluation->invalid.empty(), score.speedup, evaluation->started,
+                            identity.sha256, identity.variant.dtype, identity.variant.shape});
     }
     if (counts && candidates[*counts].ranked) {
       add_history(board, *contender_of[*counts], candidates[*counts].speedup);

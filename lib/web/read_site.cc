@@ -209,9 +209,9 @@ Site SiteReader::read(std::optional<int> profiles_of) {
   site.challenges = challenges_;
   site.kept = kept();
   site.bars = standing(read_records(results_, kBarRecord, bar_table(), report_));
-  site.play_offs = read_play_offs(results_, report_);
   const auto invalidations =
       standing(read_records(results_, kInvalidationRecord, invalidation_table(), report_));
+  site.play_offs = read_play_offs(results_, invalidations, report_);
   site.submissions.reserve(index_->submissions().size());
   for (const ScoredSubmission& scored : index_->submissions()) {
     SubmissionSummary& one = site.submissions.emplace_back(summary_of(scored, invalidations));

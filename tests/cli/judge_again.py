@@ -8,35 +8,11 @@ import shutil
 import subprocess
 import time
 
+import _judge_again
 import _kjudge
 
 
-class JudgeAgain(_kjudge.Case):
-    def setUp(self):
-        super().setUp()
-        self.challenge = self.small_challenge()
-
-    def judge(self, **runs):
-        for run, code in runs.items():
-            self.write("from/%s.py" % run, code)
-        self.run_kjudge("judge", "results", "--from", "from", "--challenge", self.challenge, "--unsafe")
-
-    def json(self, *arguments, **more):
-        out, self.said = self.run_kjudge(*arguments, "--json", **more)
-        return json.loads(out)
-
-    def result(self, *parts):
-        with open(self.path("results", *map(str, parts), "result.json")) as file:
-            return json.load(file)
-
-    def evaluations(self, submission):
-        return sorted(n for n in os.listdir(self.path("results/submissions/%d/evaluations" % submission))
-                      if not n.startswith("."))
-
-    def assert_whole(self):
-        out, _ = self.run_kjudge("fsck", "results")
-        self.assertEqual(out, "")
-
+class JudgeAgain(_judge_again.Case):
     def test_a_set_is_judged_compared_and_applied(self):
         self.judge(ada=_kjudge.RIGHT, ben=_kjudge.RIGHT + "# ben\n", cyd="raise ValueError('no')\n")
         before = self.json("rank", "results")
@@ -149,36 +125,6 @@ class JudgeAgain(_kjudge.Case):
         self.assertEqual((again["judged_again"], again["play_offs"]), ([], []))
         self.assertEqual(self.json("rank", "results"), found)
 
-    def tie(self, groups, bundles=True):
-        """Made to be judged twice, the second time with times that tie each group: {submission: slower}."""
-        result = self.result("submissions/1/evaluations/1")
-        for submission, slower in groups.items():
-            top = self.path("results/submissions/%d/evaluations" % submission)
-            shutil.copytree(os.path.join(top, "1"), os.path.join(top, "2"))
-            if not bundles:
-                os.remove(os.path.join(top, "2", "bundle.kjb"))
-            own = self.result("submissions", submission, "evaluations/1")
-            made = json.loads(json.dumps(result))
-            for shape in made["shapes"]:
-                for round_facts in shape["rounds"]:
-                    for pair in round_facts["pairs"]:
-                        for clocks in pair["submission"]:
-                            clocks.update({name: time * slower for name, time in clocks.items()})
-            made.update({"id": "another-%d" % submission},
-                        **{field: own[field] for field in ("submission_sha256", "bundle_sha256")})
-            with open(os.path.join(top, "2", "result.json"), "w") as file:
-                json.dump(made, file)
-            with open(os.path.join(top, "2", "secret.json")) as file:
-                secret = json.load(file)
-            with open(os.path.join(top, "2", "secret.json"), "w") as file:
-                json.dump(dict(secret, evaluation=made["id"]), file)
-
-    def exported(self, *arguments):
-        """How many play-offs an export has."""
-        self.run_kjudge("export", "results", "-o", "out.zst", *arguments)
-        lines = subprocess.run(["zstd", "-dc", self.path("out.zst")], stdout=subprocess.PIPE, check=True).stdout
-        return sum(json.loads(line)["kind"] == "playoff" for line in lines.splitlines())
-
     def test_every_group_is_played_off(self):
         self.judge(**{run: _kjudge.RIGHT + "# %s\n" % run for run in ("ada", "ben", "cyd", "dan")})
         self.tie({1: 1, 2: 1, 3: 3, 4: 3})
@@ -208,17 +154,18 @@ class JudgeAgain(_kjudge.Case):
         # Pruned, they are captured again, if what that launches is what was judged.
         for submission in (1, 2):
             evaluation = self.path("results/submissions/%d/evaluations/2" % submission)
+            shutil.copy(os.path.join(evaluation, "../1/kernels.sha256"), evaluation)
+            os.utime(os.path.join(evaluation, "result.json"))  # so that it is read again
             with open(os.path.join(evaluation, "pruned.json"), "w") as file:
                 json.dump({"format": "kjudge-pruned/1", "bytes": 1, "pruned": "2025-01-31T12:00:00Z", "rule": "best",
                            "sha256": self.result("submissions", submission, "evaluations/2")["bundle_sha256"]}, file)
         self.assert_whole()
         _, err = self.run_kjudge("playoff", "results", PATH=self.path("nowhere"), status=5)
         self.assertIn("sandbox", err)
-        self.write("results/submissions/2/evaluations/2/kernels.sha256", "0" * 64 + "\n")
-        _, err = self.run_kjudge("playoff", "results", "--unsafe", status=5)
-        self.assertIn("2 ben: its recording was pruned, and captured again it launches other kernels", err)
-        shutil.copy(self.path("results/submissions/1/evaluations/2/kernels.sha256"),
-                    self.path("results/submissions/2/evaluations/2/kernels.sha256"))
+        shutil.copytree(self.path("results"), self.path("other"))
+        self.write("other/submissions/2/evaluations/2/kernels.sha256", "0" * 64 + "\n")
+        _, err = self.run_kjudge("playoff", "other", "--unsafe", status=5)
+        self.assertIn("2 ben: has no recording, and captured again it launches other kernels", err)
         self.assertEqual(self.json("playoff", "results", "--unsafe")["play_offs"], [1])
         self.assertEqual([n for n in os.listdir(self.path("results/submissions/2/evaluations/2")) if "bundle" in n], [])
         self.assert_nothing_left()

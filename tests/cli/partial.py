@@ -292,7 +292,7 @@ class Partial(serve.ServeCase):
         self.run_kjudge("fsck", "results")
         # Nothing is there to judge again, which keeps nobody else from it.
         _, err = self.run_kjudge("rejudge", "results", "--submission", "1", "--reason", "to see", status=2)
-        self.assertIn("left out, since the files were not to be kept: submission 1\n", err)
+        self.assertIn("1 my-team: its files were not to be kept; left out\n", err)
         out, err = self.run_kjudge("rejudge", "results", "--run", "my-team", "--reason", "to see", "--json")
         self.assertEqual([one["submission"] for one in json.loads(out)["evaluations"]], [2])
 
