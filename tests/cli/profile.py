@@ -38,10 +38,8 @@ class Profile(_kjudge.Case):
         self.assertFalse(os.path.exists(self.path("profile.json")))
 
     def test_usage(self):
-        for arguments in (["--set", "everything"], ["--bundle", "no-such-bundle"]):
-            with self.subTest(arguments):
-                _, err = self.run_kjudge("profile", *arguments, status=2)
-                self.assertIn("kjudge: usage: ", err)
+        _, err = self.run_kjudge("profile", "--set", "everything", status=2)
+        self.assertIn("kjudge: usage: ", err)
 
     def test_one_replay_in_one_process(self):
         challenge = self.small_challenge()
