@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <fstream>
 #include <utility>
 
 #include "decimal.h"
@@ -11,6 +13,7 @@
 #include "judge/interrupt.h"
 #include "judge/made_up_inputs.h"
 #include "judge/pipeline.h"
+#include "judge/report.h"
 #include "judge/sandbox.h"
 #include "process.h"
 #include "store/random.h"
@@ -115,6 +118,49 @@ fs::path preloadable(const fs::path& library, const fs::path& folder) {
   return link;
 }
 
+// The first line of build.sh, read before it can change itself.
+struct FirstLine {
+  std::string program = "/bin/sh";  // that is to run the file
+  bool ends_in_return = false;
+};
+
+FirstLine first_line(const fs::path& script) {
+  std::string start(256, '\0');  // of which the system reads no more
+  std::ifstream file(script, std::ios::binary);
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  start.resize(static_cast<std::size_t>(file.gcount()));
+  start.resize(std::min(start.find('\n'), start.size()));
+  FirstLine line;
+  line.ends_in_return = start.ends_with('\r');
+  if (start.starts_with("#!")) {
+    const std::size_t from = start.find_first_not_of(" \t", 2);
+    if (from != start.npos) {
+      line.program = start.substr(from, start.find_first_of(" \t", from) - from);
+    }
+  }
+  return line;
+}
+
+// The shell starts build.sh, so that it fails alike with a sandbox and without, and is the shell's
+// to run where its first line names no program.
+constexpr std::string_view kNotThere = "kjudge: build.sh cannot be started\n";
+constexpr const char* kStart =
+    R"([ -f "$1" ] && [ -x "$1" ] || { printf %s "$2"; exit 127; }; exec "$0")";
+
+std::string why_build_failed(const Finished& built, const FirstLine& line) {
+  const std::string returns =
+      "its first line ends in a carriage return, as lines do on Windows: save it with the line "
+      "ends of Unix";
+  if (built.output == kNotThere) {
+    return cat("build.sh cannot be started: ",
+               line.ends_in_return ? returns
+                                   : cat("its first line names ", printable(line.program),
+                                         ", and there is no such program; name one that there is"));
+  }
+  return cat("build.sh failed: ", describe(*built.status), "; ",
+             line.ends_in_return ? returns + "; " : "", "its output is in the log");
+}
+
 void run_build(const Driver& driver, const Challenge& challenge, const fs::path& folder,
                const fs::path& entry, const Place& place, CaptureOutcome& outcome) {
   const fs::path script = folder / "build.sh";
@@ -124,8 +170,11 @@ void run_build(const Driver& driver, const Challenge& challenge, const fs::path&
   child.environment = child_environment(driver, folder.parent_path() / "tmp");
   const bool executable =
       (fs::status(script).permissions() & fs::perms::owner_exec) != fs::perms::none;
-  child.program = executable ? script : fs::path("/bin/sh");
-  if (!executable) child.arguments = {script.string()};
+  const FirstLine line = first_line(script);
+  child.program = "/bin/sh";
+  child.arguments = {script.string()};
+  if (executable)
+    child.arguments = {"-c", kStart, script.string(), line.program, std::string(kNotThere)};
 
   const auto built = place.run(child, {}, challenge.limits.build_s, challenge.limits.output_bytes);
   outcome.phases.push_back({"build", built.seconds});
@@ -136,8 +185,7 @@ void run_build(const Driver& driver, const Challenge& challenge, const fs::path&
                                                " s; build less, or ship what takes long")};
   }
   if (!built.status->ok()) {
-    throw CaptureFailure{Verdict::build_error, cat("build.sh failed: ", describe(*built.status),
-                                                   "; its output is in the log")};
+    throw CaptureFailure{Verdict::build_error, why_build_failed(built, line)};
   }
   if (!fs::is_regular_file(fs::symlink_status(entry))) {
     throw CaptureFailure{Verdict::build_error,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each limit of a challenge: its verdict, and a message that says the limit and what to do."""
 
+import json
 import os
 import re
 import shutil
@@ -57,6 +58,32 @@ class Limits(_kjudge.Case):
             self.over("build_error", ("build.sh ended with status 0 and left no regular file submission.py",),
                       _kjudge.RIGHT, {}, {"build.sh": script + "\n"})
             shutil.rmtree(self.path("challenge"))
+
+    def test_build_sh_that_cannot_be_started(self):
+        """The same with a sandbox and without: the contestant's fault, and not the judge's."""
+        challenge = self.small_challenge()
+        self.write("it/submission.py", _kjudge.RIGHT)
+        script = self.write("it/build.sh", "")
+        ways = [()] if self.sandbox_missing() else [(), ("--sandbox",)]
+        returns = "its first line ends in a carriage return, as lines do on Windows"
+        for text, verdict, words in (
+                ("#!/bin/sh\r\ntrue\r\n", "build_error", "build.sh cannot be started: " + returns),
+                ("#!/usr/bin/env sh\r\ntrue\r\n", "build_error", returns),
+                ("#! /no/such/shell -e\ntrue\n", "build_error",
+                 "build.sh cannot be started: its first line names /no/such/shell, and there is no such program"),
+                ("#!/etc\n", "build_error", "its first line names /etc,"),
+                ("no_such_program\n", "build_error", "build.sh failed: exit status 127; its output is in the log"),
+                ("true\n", "accepted", ""), ("", "accepted", ""), ("#!/bin/sh\ntrue\n", "accepted", "")):
+            with open(script, "w", newline="") as file:
+                file.write(text)
+            os.chmod(script, 0o755)
+            for way in ways:
+                with self.subTest(text, way=way):
+                    out, _ = self.run_kjudge("capture", self.path("it"), "--challenge", challenge, "-o",
+                                             self.path("b.kjb"), "--json", *way, status=None)
+                    outcome = json.loads(out)
+                    self.assertEqual(outcome["verdict"], verdict, outcome)
+                    self.assertIn(words, outcome["message"])
 
     def test_prepare_s_of_import(self):
         self.over("timeout", ("submission.py did not end within 1.5 s", "endless loop"),
