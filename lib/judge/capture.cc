@@ -10,6 +10,7 @@
 #include "decimal.h"
 #include "judge/agreement.h"
 #include "judge/capture_protocol.h"
+#include "judge/capture_steps.h"
 #include "judge/interrupt.h"
 #include "judge/made_up_inputs.h"
 #include "judge/pipeline.h"
@@ -25,8 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kStatusLimit = 4u << 20;
-// Beyond prepare and capture: starting Python, the export of memory to the bundle.
-constexpr double kExportSeconds = 120;
 // What a submission may have on disk at any time beside its bundle, in a sandbox.
 constexpr std::uint64_t kDiskBytes = std::uint64_t{4} << 30;
 constexpr std::uint64_t kDiskFiles = 200'000;
@@ -60,24 +59,25 @@ struct Place {
   std::uint64_t disk_bytes = 0;
 
   Finished run(const ChildOptions& child, std::vector<fs::path> readable, double limit,
-               std::size_t output_limit) const;
+               std::size_t output_limit, const std::function<bool()>& in_time = {}) const;
 
  private:
   void check_disk() const;
 };
 
 Finished Place::run(const ChildOptions& child, std::vector<fs::path> readable, double limit,
-                    std::size_t output_limit) const {
+                    std::size_t output_limit, const std::function<bool()>& in_time) const {
   const std::chrono::duration<double> seconds(limit);
-  if (sandbox == nullptr) return run_to_end(child, seconds, output_limit, check_interrupt);
   auto checked = std::chrono::steady_clock::now();
   const auto tick = [&] {
     check_interrupt();
-    const auto now = std::chrono::steady_clock::now();
-    if (now - checked < std::chrono::milliseconds(250)) return;
-    check_disk();
-    checked = std::chrono::steady_clock::now();
+    if (std::chrono::steady_clock::now() - checked >= std::chrono::milliseconds(250)) {
+      check_disk();
+      checked = std::chrono::steady_clock::now();
+    }
+    return !in_time || in_time();
   };
+  if (sandbox == nullptr) return run_to_end(child, seconds, output_limit, tick);
   return sandbox->run(child, {std::move(readable), writable, disk_bytes}, seconds, output_limit,
                       tick);
 }
@@ -327,17 +327,29 @@ void run_capture(const Driver& driver, const Challenge& challenge, const Capture
         recorder.string();  // for CUPTI, see record/cupti.h
   }
 
+  std::vector<std::string> shapes;
+  for (const Shape& shape : challenge.shapes) {
+    if (options.only.takes(shape)) shapes.push_back(shape.name);
+  }
+  CaptureSteps steps(files.steps, challenge.limits, files.submission.filename().string(), shapes);
   // Without a limit under a debugger; a day is long enough.
-  const double limit =
-      options.eager ? 86400
-                    : challenge.limits.prepare_s + challenge.limits.capture_s + kExportSeconds;
+  const double limit = options.eager ? 86400
+                                     : challenge.limits.prepare_s + challenge.limits.capture_s +
+                                           CaptureSteps::kExportSeconds;
+  bool in_time = true;
   const auto finished =
-      place.run(child, {files.request, files.made_up}, limit, challenge.limits.output_bytes);
+      place.run(child, {files.request, files.made_up}, limit, challenge.limits.output_bytes,
+                [&] { return options.eager || (in_time = steps.in_time()); });
   outcome.log += finished.output;
   if (const auto line = outcome.log.find(kSubmissionStarts); line != std::string::npos) {
     outcome.log.erase(line, kSubmissionStarts.size());
   }
 
+  if (!in_time) {
+    const std::vector<Phase> seen = steps.phases();
+    outcome.phases.insert(outcome.phases.end(), seen.begin(), seen.end());
+    throw CaptureFailure{Verdict::timeout, steps.message()};
+  }
   const CaptureStatus status = read_status(files, finished, challenge);
   const CaptureSeconds& seconds = status.seconds;
   for (const auto& [step, spent] :
@@ -381,8 +393,12 @@ CaptureOutcome capture(const Driver& driver, const Challenge& challenge,
   const TempDir work("kjudge-capture");
   const fs::path folder = work.path() / "submission";
   const fs::path made = work.path() / "made";
-  CaptureFiles files{folder / cat(name(options.role), ".py"), work.path() / "request.json",
-                     made / "status.json", made / "bundle.kjb", work.path() / "made_up"};
+  CaptureFiles files{folder / cat(name(options.role), ".py"),
+                     work.path() / "request.json",
+                     made / "status.json",
+                     made / "steps",
+                     made / "bundle.kjb",
+                     work.path() / "made_up"};
   fs::create_directory(work.path() / "tmp");
   fs::create_directory(made);
   fs::create_directory(files.made_up);

@@ -86,20 +86,35 @@ class Limits(_kjudge.Case):
                     self.assertIn(words, outcome["message"])
 
     def test_prepare_s_of_import(self):
-        self.over("timeout", ("submission.py did not end within 1.5 s", "endless loop"),
+        self.over("timeout", ("import of submission.py did not end within the limit of 1.5 s", "endless loop"),
                   SLEEPS % 60 + _kjudge.RIGHT, {"prepare_s": 1.5})
 
     def test_prepare_s_of_prepare(self):
-        self.over("timeout", ("prepare did not end within 1.5 s", "endless loop"),
+        self.over("timeout", ("prepare did not end within the limit of 1.5 s", "endless loop"),
                   in_prepare("    while True: pass\n"), {"prepare_s": 1.5})
 
     def test_prepare_s_of_both_together(self):
-        self.over("timeout", ("import and prepare took", "the limit of 1.5 s", "less"),
+        self.over("timeout", ("prepare did not end within", "1.5 s for import and prepare", "less"),
                   SLEEPS % 1 + in_prepare("    time.sleep(1)\n"), {"prepare_s": 1.5})
 
     def test_capture_s(self):
-        self.over("timeout", ("kernel_fn of shape 64x48 did not end within 1.5 s", "endless loop"),
+        self.over("timeout", ("kernel_fn of shape 64x48 did not end within the limit of 1.5 s", "endless loop"),
                   in_kernel_fn("    while True: pass\n"), {"capture_s": 1.5})
+
+    def test_no_process_holds_up_its_own_limit(self):
+        """Stopped, replaced, or in a call that lets no other thread of Python run."""
+        stops = "import os\nos.kill(os.getpid(), 19)\n"
+        prepare = "prepare did not end within the limit of 1.5 s"
+        for words, source, limits in (
+                ("import of submission.py did not end within the limit of 1.5 s", stops, {"prepare_s": 1.5}),
+                (prepare, in_prepare("    import os; os.kill(os.getpid(), 19)\n"), {"prepare_s": 1.5}),
+                (prepare, in_prepare("    import os; os.execvp('sleep', ['sleep', '1000'])\n"), {"prepare_s": 1.5}),
+                (prepare, in_prepare("    import re; re.match('(a+)+$', 'a' * 40 + 'b')\n"), {"prepare_s": 1.5}),
+                ("kernel_fn of shape 64x48 did not end within the limit of 1.5 s",
+                 in_kernel_fn("    import os; os.kill(os.getpid(), 19)\n"), {"capture_s": 1.5})):
+            with self.subTest(source):
+                self.over("timeout", (words,), source, limits)
+            shutil.rmtree(self.path("challenge"))
 
     def test_replay_s(self):
         self.over("timeout", ("kernel softmax", "took longer than 0.5 s and was stopped", "loop"), SLOW,
