@@ -50,9 +50,9 @@ int capture_command(const CaptureCommandOptions& options) {
   if (options.json) {
     std::cout << print_json(capture_outcome_json(outcome, options.bundle));
   } else {
-    std::cerr << printable(outcome.log);
+    std::cerr << indented(printable(outcome.log), "  ");
     std::cout << (accepted ? cat("accepted: ", options.bundle)
-                           : cat(name(outcome.verdict), ": ", printable(outcome.message)))
+                           : cat(name(outcome.verdict), ": ", hanging(outcome.message)))
               << "\n";
   }
   return accepted ? exit_done : exit_not_accepted;

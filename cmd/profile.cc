@@ -85,9 +85,9 @@ int profile_command(const ProfileCommandOptions& options) {
     capture_options.device = options.device;
     const CaptureOutcome outcome = capture(driver, challenge, capture_options);
     line.wipe();
-    std::cerr << printable(outcome.log) << std::flush;
+    std::cerr << indented(printable(outcome.log), "  ") << std::flush;
     if (outcome.verdict != Verdict::accepted) {
-      std::cerr << name(outcome.verdict) << ": " << printable(outcome.message) << "\n";
+      std::cerr << name(outcome.verdict) << ": " << hanging(outcome.message) << "\n";
       return exit_not_accepted;
     }
   }

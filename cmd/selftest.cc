@@ -38,7 +38,7 @@ int selftest(const SelftestOptions& options) {
       evaluate(driver, challenge, evaluate_options, [&](const Progress& now) { line.show(now); });
   line.wipe();
   if (!evaluation.log.empty() && !options.json)
-    std::cerr << printable(evaluation.log) << std::flush;
+    std::cerr << indented(printable(evaluation.log), "  ") << std::flush;
   if (options.json) {
     std::cout << result_to_json(evaluation);
   } else if (options.eager && evaluation.verdict == Verdict::accepted) {

@@ -86,7 +86,7 @@ int serve(const ServeOptions& options) {
   }
   ResultsDirectory results = ResultsDirectory::make(options.results);
   const LineLog said(""), access(options.access_log);
-  const auto line = [&](const std::string& text) { said.write("kjudge: " + printable(text)); };
+  const auto line = [&](const std::string& text) { said.write("kjudge: " + hanging(text)); };
   std::optional<ContestService> service;
   // The port is known only when it is had, and links need it.
   class Later : public HttpService {

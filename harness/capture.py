@@ -2,7 +2,8 @@
 """The capture process: python3 capture.py REQUEST.json, started by kjudge with the recorder preloaded.
 
 Imports the submission, runs prepare once, and for every shape runs kernel_fn twice and then once
-more while the stream is captured; then the recorder writes the bundle. What happened is written to
+more while the stream is captured; then the recorder writes the bundle. How far it is, the size of the
+request's steps file tells kjudge, which holds each step to its limit; what happened is written to
 the request's status file (kjudge-capture-status/1). Before the submission's code starts, which the
 output says with STARTS, a failure is a traceback and exit status 1 without a status file; from then
 on the submission may be the cause of any.
@@ -15,7 +16,6 @@ import importlib.util
 import json
 import os
 import sys
-import threading
 import traceback
 from time import perf_counter as now  # ours, whatever a submission makes of the module
 
@@ -133,13 +133,11 @@ class Capture:
         self.alive = []
         self.kernel_fn = None
         self.state = None
-        self.doing = "the capture"
         self.started = False
 
     def contestant(self, step, function, *arguments):
         """Calls the contestant's code; Stopped if it raises. A child that it forked, and that comes
         back here, ends: there is one capture process."""
-        self.doing = step
         self.start()
         driver._launched.clear()
         self.recorder.call_failure()  # of the step before
@@ -157,6 +155,7 @@ class Capture:
         if not self.started:
             self.started = True
             os.write(2, STARTS)
+            self.begin_step(1)
 
     def own_capture(self, error, step):
         """A capture that the submission began and did not end makes other calls fail."""
@@ -170,25 +169,19 @@ class Capture:
         if os.getpid() != self.owner:
             os._exit(0)
 
-    def timed(self, step, function, limit_s=None):
-        """Runs one step and keeps its seconds. Beyond the limit the process ends with a status that
-        says what it was doing; kjudge's own limit, on the whole process, stands behind this one."""
+    def timed(self, step, function):
+        """Runs one step and keeps its seconds."""
         start = now()
-        watchdog = threading.Timer(limit_s or threading.TIMEOUT_MAX, self.give_up, (step, limit_s))
-        watchdog.daemon = True
-        watchdog.start()
         try:
             return function()
         finally:
-            watchdog.cancel()
             self.seconds[step] = max(0.0, now() - start)
 
-    def give_up(self, step, limit_s):
-        self.seconds[step] = limit_s
-        message = ("%s did not end within %g s; look for an endless loop in a kernel or on the host, or "
-                   "do less" % (self.doing, limit_s))
-        write_status(self.request["status"], "timeout", "", message, "", self.seconds)
-        os._exit(0)
+    def begin_step(self, number):
+        """Tells kjudge, which holds each step to its limit: 1 import, 2 prepare, then each shape, and
+        the export."""
+        with open(self.request["steps"], "wb") as file:
+            file.truncate(number)
 
     def run(self):
         limits = self.request["limits"]
@@ -196,18 +189,19 @@ class Capture:
         self.recorder.begin(self.request["device"], self.request["seed"], limits["memory_bytes"],
                             limits["bundle_bytes"])
         context = Context(self.request)
-        prepare_s, capture_s = limits.get("prepare_s"), limits.get("capture_s")
-        submission = self.timed("import", self.load, prepare_s)
+        submission = self.timed("import", self.load)
         self.kernel_fn = getattr(submission, "kernel_fn", None)
         if not callable(self.kernel_fn):
             raise Stopped("runtime_error", "%s defines no kernel_fn(state, inputs, outputs)" %
                           os.path.basename(self.request["submission"]))
         prepare = getattr(submission, "prepare", None)
         if prepare is not None:
-            self.state = self.timed("prepare", lambda: self.prepare(prepare, context), prepare_s)
+            self.begin_step(2)
+            self.state = self.timed("prepare", lambda: self.prepare(prepare, context))
         if self.request["eager"]:
             return self.timed("capture", lambda: self.run_eagerly(self.shapes[0]))
-        self.timed("capture", lambda: [self.capture(shape) for shape in self.shapes], capture_s)
+        self.timed("capture", self.capture_all)
+        self.begin_step(3 + len(self.shapes))
         self.timed("export", self.export)
 
     def load(self):
@@ -292,6 +286,11 @@ class Capture:
     def run_eagerly(self, shape):
         inputs, outputs = self.make_arguments(shape)
         self.call_kernel(shape, driver.Stream(), inputs, outputs, waits=True)
+
+    def capture_all(self):
+        for number, shape in enumerate(self.shapes, 3):
+            self.begin_step(number)
+            self.capture(shape)
 
     def capture(self, shape):
         inputs, outputs = self.make_arguments(shape)

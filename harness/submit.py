@@ -97,8 +97,13 @@ def printable(text):
     return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in text)
 
 
+def hanging(text):
+    """Of several lines, which may be a contestant's, only the first begins where a line of ours could."""
+    return text.replace("\n", "\n  ")
+
+
 def say(text):
-    print("kjudge: " + printable(text), file=sys.stderr, flush=True)
+    print("kjudge: " + hanging(printable(text)), file=sys.stderr, flush=True)
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -367,7 +372,7 @@ def evaluation_lines(evaluation):
     where = "on " + evaluation["gpu"] if evaluation.get("gpu") else ""
     yield " ".join(filter(None, what + [where])) + ": " + evaluation["verdict"]
     if evaluation.get("message"):
-        yield evaluation["message"]
+        yield "  " + hanging(evaluation["message"])
     score = evaluation.get("score") or {}
     measured = {shape["name"]: interval_text(shape) for shape in score.get("shapes", [])}
     rows = [("shape", "speedup", "interval", "verdict")]
@@ -379,7 +384,7 @@ def evaluation_lines(evaluation):
             yield "  ".join([row[i].ljust(widths[i]) for i in range(3)] + [row[3]])
     for shape in evaluation.get("shapes", []):
         if shape.get("message"):
-            yield "%s: %s" % (shape["name"], shape["message"])
+            yield "%s: %s" % (shape["name"], hanging(shape["message"]))
     if "speedup" in score:
         yield "score: %s %s" % interval_text(score)
     among = ", among those of %s" % variant if variant else ""

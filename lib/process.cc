@@ -241,7 +241,7 @@ std::optional<std::uint64_t> memory_kills() {
 }
 
 Finished run_to_end(const ChildOptions& options, std::chrono::duration<double> limit,
-                    std::size_t output_limit, const std::function<void()>& tick) {
+                    std::size_t output_limit, const std::function<bool()>& tick) {
   std::array<int, 2> ends;
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw_errno("pipe2");
   const Fd reading(ends[0]);
@@ -291,7 +291,7 @@ Finished run_to_end(const ChildOptions& options, std::chrono::duration<double> l
           child.wait(std::min(deadline, Clock::now() + std::chrono::milliseconds(100)));
     }
     if (finished.status || Clock::now() >= deadline) break;
-    if (tick) tick();
+    if (tick && !tick()) break;
   }
   if (const auto kills = memory_kills(); kills && kills_before) {
     finished.out_of_memory = *kills > *kills_before;

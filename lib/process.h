@@ -56,7 +56,8 @@ class Child {
 };
 
 // Runs to the end or the deadline; stdout and stderr together, the first and last halves of
-// `output_limit` kept. `tick` is called at least every 100 ms and may throw: the child is killed.
+// `output_limit` kept. `tick` is called at least every 100 ms: where it says false, that is the
+// deadline; it may also throw, and the child is killed.
 struct Finished {
   std::optional<ExitStatus> status;  // nullopt: killed at the deadline
   // Whether the system killed processes for want of memory meanwhile; nullopt: it does not tell.
@@ -65,6 +66,6 @@ struct Finished {
   double seconds = 0;
 };
 Finished run_to_end(const ChildOptions& options, std::chrono::duration<double> limit,
-                    std::size_t output_limit, const std::function<void()>& tick = {});
+                    std::size_t output_limit, const std::function<bool()>& tick = {});
 
 }  // namespace kjudge

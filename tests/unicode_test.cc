@@ -74,14 +74,14 @@ TEST_CASE("JSON escapes hidden characters, which read back the same") {
 
 TEST_CASE("messages keep terminals as they are, and are of bounded length") {
   CHECK(printable("a\x1b[2J\u202e\u009b\xff\n\tb\u00e9") == "a?[2J???\n\tb\u00e9");
-  CHECK(message_text("short\nlines\n") == "short\nlines\n");
+  CHECK(message_text("short\nlines\n") == "short\n  lines\n");
   const std::string fits(kMessageBytes, 'x');
   CHECK(message_text(fits) == fits);
   const std::string cut =
       message_text("--device " + std::string(100'000, 'v') + ": expected\nnext");
   CHECK(cut.starts_with("--device vvv"));
   CHECK(cut.find("[... 99019 bytes left out ...]") != cut.npos);
-  CHECK(cut.ends_with("vvv: expected\nnext"));
+  CHECK(cut.ends_with("vvv: expected\n  next"));
   // Not within a character.
   for (const char* start : {"", "a", "ab", "abc"}) {
     std::string text = start;

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <fstream>
 #include <utility>
 
 #include "decimal.h"
 #include "judge/agreement.h"
 #include "judge/capture_protocol.h"
+#include "judge/capture_steps.h"
 #include "judge/interrupt.h"
 #include "judge/made_up_inputs.h"
 #include "judge/pipeline.h"
+#include "judge/report.h"
 #include "judge/sandbox.h"
 #include "process.h"
 #include "store/random.h"
@@ -22,8 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kStatusLimit = 4u << 20;
-// Beyond prepare and capture: starting Python, the export of memory to the bundle.
-constexpr double kExportSeconds = 120;
 // What a submission may have on disk at any time beside its bundle, in a sandbox.
 constexpr std::uint64_t kDiskBytes = std::uint64_t{4} << 30;
 constexpr std::uint64_t kDiskFiles = 200'000;
@@ -57,24 +59,25 @@ struct Place {
   std::uint64_t disk_bytes = 0;
 
   Finished run(const ChildOptions& child, std::vector<fs::path> readable, double limit,
-               std::size_t output_limit) const;
+               std::size_t output_limit, const std::function<bool()>& in_time = {}) const;
 
  private:
   void check_disk() const;
 };
 
 Finished Place::run(const ChildOptions& child, std::vector<fs::path> readable, double limit,
-                    std::size_t output_limit) const {
+                    std::size_t output_limit, const std::function<bool()>& in_time) const {
   const std::chrono::duration<double> seconds(limit);
-  if (sandbox == nullptr) return run_to_end(child, seconds, output_limit, check_interrupt);
   auto checked = std::chrono::steady_clock::now();
   const auto tick = [&] {
     check_interrupt();
-    const auto now = std::chrono::steady_clock::now();
-    if (now - checked < std::chrono::milliseconds(250)) return;
-    check_disk();
-    checked = std::chrono::steady_clock::now();
+    if (std::chrono::steady_clock::now() - checked >= std::chrono::milliseconds(250)) {
+      check_disk();
+      checked = std::chrono::steady_clock::now();
+    }
+    return !in_time || in_time();
   };
+  if (sandbox == nullptr) return run_to_end(child, seconds, output_limit, tick);
   return sandbox->run(child, {std::move(readable), writable, disk_bytes}, seconds, output_limit,
                       tick);
 }
@@ -115,6 +118,49 @@ fs::path preloadable(const fs::path& library, const fs::path& folder) {
   return link;
 }
 
+// The first line of build.sh, read before it can change itself.
+struct FirstLine {
+  std::string program = "/bin/sh";  // that is to run the file
+  bool ends_in_return = false;
+};
+
+FirstLine first_line(const fs::path& script) {
+  std::string start(256, '\0');  // of which the system reads no more
+  std::ifstream file(script, std::ios::binary);
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  start.resize(static_cast<std::size_t>(file.gcount()));
+  start.resize(std::min(start.find('\n'), start.size()));
+  FirstLine line;
+  line.ends_in_return = start.ends_with('\r');
+  if (start.starts_with("#!")) {
+    const std::size_t from = start.find_first_not_of(" \t", 2);
+    if (from != start.npos) {
+      line.program = start.substr(from, start.find_first_of(" \t", from) - from);
+    }
+  }
+  return line;
+}
+
+// The shell starts build.sh, so that it fails alike with a sandbox and without, and is the shell's
+// to run where its first line names no program.
+constexpr std::string_view kNotThere = "kjudge: build.sh cannot be started\n";
+constexpr const char* kStart =
+    R"([ -f "$1" ] && [ -x "$1" ] || { printf %s "$2"; exit 127; }; exec "$0")";
+
+std::string why_build_failed(const Finished& built, const FirstLine& line) {
+  const std::string returns =
+      "its first line ends in a carriage return, as lines do on Windows: save it with the line "
+      "ends of Unix";
+  if (built.output == kNotThere) {
+    return cat("build.sh cannot be started: ",
+               line.ends_in_return ? returns
+                                   : cat("its first line names ", printable(line.program),
+                                         ", and there is no such program; name one that there is"));
+  }
+  return cat("build.sh failed: ", describe(*built.status), "; ",
+             line.ends_in_return ? returns + "; " : "", "its output is in the log");
+}
+
 void run_build(const Driver& driver, const Challenge& challenge, const fs::path& folder,
                const fs::path& entry, const Place& place, CaptureOutcome& outcome) {
   const fs::path script = folder / "build.sh";
@@ -124,8 +170,11 @@ void run_build(const Driver& driver, const Challenge& challenge, const fs::path&
   child.environment = child_environment(driver, folder.parent_path() / "tmp");
   const bool executable =
       (fs::status(script).permissions() & fs::perms::owner_exec) != fs::perms::none;
-  child.program = executable ? script : fs::path("/bin/sh");
-  if (!executable) child.arguments = {script.string()};
+  const FirstLine line = first_line(script);
+  child.program = "/bin/sh";
+  child.arguments = {script.string()};
+  if (executable)
+    child.arguments = {"-c", kStart, script.string(), line.program, std::string(kNotThere)};
 
   const auto built = place.run(child, {}, challenge.limits.build_s, challenge.limits.output_bytes);
   outcome.phases.push_back({"build", built.seconds});
@@ -136,8 +185,7 @@ void run_build(const Driver& driver, const Challenge& challenge, const fs::path&
                                                " s; build less, or ship what takes long")};
   }
   if (!built.status->ok()) {
-    throw CaptureFailure{Verdict::build_error, cat("build.sh failed: ", describe(*built.status),
-                                                   "; its output is in the log")};
+    throw CaptureFailure{Verdict::build_error, why_build_failed(built, line)};
   }
   if (!fs::is_regular_file(fs::symlink_status(entry))) {
     throw CaptureFailure{Verdict::build_error,
@@ -279,17 +327,29 @@ void run_capture(const Driver& driver, const Challenge& challenge, const Capture
         recorder.string();  // for CUPTI, see record/cupti.h
   }
 
+  std::vector<std::string> shapes;
+  for (const Shape& shape : challenge.shapes) {
+    if (options.only.takes(shape)) shapes.push_back(shape.name);
+  }
+  CaptureSteps steps(files.steps, challenge.limits, files.submission.filename().string(), shapes);
   // Without a limit under a debugger; a day is long enough.
-  const double limit =
-      options.eager ? 86400
-                    : challenge.limits.prepare_s + challenge.limits.capture_s + kExportSeconds;
+  const double limit = options.eager ? 86400
+                                     : challenge.limits.prepare_s + challenge.limits.capture_s +
+                                           CaptureSteps::kExportSeconds;
+  bool in_time = true;
   const auto finished =
-      place.run(child, {files.request, files.made_up}, limit, challenge.limits.output_bytes);
+      place.run(child, {files.request, files.made_up}, limit, challenge.limits.output_bytes,
+                [&] { return options.eager || (in_time = steps.in_time()); });
   outcome.log += finished.output;
   if (const auto line = outcome.log.find(kSubmissionStarts); line != std::string::npos) {
     outcome.log.erase(line, kSubmissionStarts.size());
   }
 
+  if (!in_time) {
+    const std::vector<Phase> seen = steps.phases();
+    outcome.phases.insert(outcome.phases.end(), seen.begin(), seen.end());
+    throw CaptureFailure{Verdict::timeout, steps.message()};
+  }
   const CaptureStatus status = read_status(files, finished, challenge);
   const CaptureSeconds& seconds = status.seconds;
   for (const auto& [step, spent] :
@@ -333,8 +393,12 @@ CaptureOutcome capture(const Driver& driver, const Challenge& challenge,
   const TempDir work("kjudge-capture");
   const fs::path folder = work.path() / "submission";
   const fs::path made = work.path() / "made";
-  CaptureFiles files{folder / cat(name(options.role), ".py"), work.path() / "request.json",
-                     made / "status.json", made / "bundle.kjb", work.path() / "made_up"};
+  CaptureFiles files{folder / cat(name(options.role), ".py"),
+                     work.path() / "request.json",
+                     made / "status.json",
+                     made / "steps",
+                     made / "bundle.kjb",
+                     work.path() / "made_up"};
   fs::create_directory(work.path() / "tmp");
   fs::create_directory(made);
   fs::create_directory(files.made_up);

@@ -77,10 +77,6 @@ std::string capture_request(const Challenge& challenge, const CaptureOptions& op
   }
   Json::Object limits = {{"memory_bytes", number(challenge.limits.memory_bytes)},
                          {"bundle_bytes", number(challenge.limits.bundle_bytes)}};
-  if (!options.eager) {  // someone at a debugger has time
-    limits.push_back({"prepare_s", Json{challenge.limits.prepare_s}});
-    limits.push_back({"capture_s", Json{challenge.limits.capture_s}});
-  }
   Json::List flags;
   for (const std::string& flag : challenge.compiler_flags) flags.push_back(text(flag));
   return print_json(Json{
@@ -88,6 +84,7 @@ std::string capture_request(const Challenge& challenge, const CaptureOptions& op
                    {"submission", text(files.submission.string())},
                    {"bundle", text(files.bundle.string())},
                    {"status", text(files.status.string())},
+                   {"steps", text(files.steps.string())},
                    {"role", text(name(options.role))},
                    {"device", number(device)},
                    {"seed", number(seed)},

@@ -20,9 +20,9 @@ namespace kjudge {
 inline constexpr std::string_view kSubmissionStarts = "kjudge: the submission's code starts here\n";
 
 struct CaptureFiles {
-  std::filesystem::path submission;  // the Python file
-  std::filesystem::path request, status, bundle;
-  std::filesystem::path made_up;  // see judge/made_up_inputs.h
+  std::filesystem::path submission;                      // the Python file
+  std::filesystem::path request, status, steps, bundle;  // steps: see judge/capture_steps.h
+  std::filesystem::path made_up;                         // see judge/made_up_inputs.h
 };
 
 // `device`: its number where the capture runs.

@@ -48,7 +48,10 @@ Finished run_program(const fs::path& program, std::vector<std::string> arguments
   child.program = program;
   child.arguments = std::move(arguments);
   child.environment = {{"LC_ALL", "C"}};
-  return run_to_end(child, kNcuLimit, kNcuOutput, tick);
+  return run_to_end(child, kNcuLimit, kNcuOutput, [&] {
+    if (tick) tick();
+    return true;
+  });
 }
 
 std::string checked_output(const fs::path& ncu, const std::vector<std::string>& arguments,

@@ -130,6 +130,12 @@ std::string printable(std::string_view text) {
   return safe;
 }
 
+std::string hanging(std::string_view text) {
+  std::string safe;
+  for (const char c : printable(text)) safe += c == '\n' ? "\n  " : std::string(1, c);
+  return safe;
+}
+
 std::string message_text(std::string_view text) {
   constexpr std::size_t kEnd = kMessageBytes / 4;  // what to do comes last
   std::string message;
@@ -146,8 +152,8 @@ std::string message_text(std::string_view text) {
     }
     text.remove_prefix(line.size());
     if (text.empty()) break;
-    message += '\n';
     text.remove_prefix(1);
+    message += text.empty() ? "\n" : "\n  ";
   }
   return message;
 }
@@ -213,7 +219,7 @@ std::string evaluation_table(const Evaluation& evaluation) {
   std::string text = evaluation.shapes.empty() ? "" : aligned(rows);
   for (const ShapeFacts& shape : evaluation.shapes) {
     if (shape.verdict != Verdict::accepted) {
-      text += cat(shape.name, ": ", name(shape.verdict), ": ", printable(shape.message), "\n");
+      text += cat(shape.name, ": ", name(shape.verdict), ": ", hanging(shape.message), "\n");
     }
   }
   for (const ShapeScore& shape : scored.shapes) {
@@ -223,7 +229,7 @@ std::string evaluation_table(const Evaluation& evaluation) {
     }
   }
   text += cat("verdict: ", name(evaluation.verdict));
-  if (!evaluation.message.empty()) text += cat(": ", printable(evaluation.message));
+  if (!evaluation.message.empty()) text += cat(": ", hanging(evaluation.message));
   text += "\n";
   for (const DeviceScore& device : scored.devices) {
     text += cat("on ", printable(device.device), formatted(": %.3fx ", device.speedup),
@@ -242,7 +248,7 @@ std::string evaluation_table(const Evaluation& evaluation) {
 
 std::string evaluation_page(const Evaluation& evaluation) {
   std::string text = aligned(
-      {{"submission", printable(evaluation.submission)},
+      {{"submission", hanging(evaluation.submission)},
        {"challenge",
         cat(printable(evaluation.challenge), " version ", evaluation.challenge_version)},
        {"device", printable(evaluation.device)},

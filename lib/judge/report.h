@@ -16,7 +16,11 @@ namespace kjudge {
 // (unicode.h) but line ends and tabs: what could drive a terminal, or show another text.
 std::string printable(std::string_view text);
 
-// printable() for messages on a terminal: of each line that is longer than kMessageBytes the middle
+// printable() for a message after its name on a line: each further line stands behind two spaces,
+// so that none of a contestant's can be taken for one of kjudge's own, such as "verdict: accepted".
+std::string hanging(std::string_view text);
+
+// hanging() for messages on a terminal: of each line that is longer than kMessageBytes the middle
 // is left out, so that what a stranger wrote does not bury what is said of it.
 inline constexpr std::size_t kMessageBytes = 1000;
 std::string message_text(std::string_view text);

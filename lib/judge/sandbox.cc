@@ -424,7 +424,7 @@ void Sandbox::try_out() const {
 
 Finished Sandbox::run(const ChildOptions& options, const SandboxFiles& files,
                       std::chrono::duration<double> limit, std::size_t output_limit,
-                      const std::function<void()>& tick) const {
+                      const std::function<bool()>& tick) const {
   KJ_CHECK(options.descriptors.empty() && !options.before_exec);
   const Cgroup cgroup({memory_limit(), kProcesses});
   WayIn way(cgroup, uid_);

@@ -44,7 +44,7 @@ class Sandbox {
   // started for a cause that is not the child's.
   Finished run(const ChildOptions& options, const SandboxFiles& files,
                std::chrono::duration<double> limit, std::size_t output_limit,
-               const std::function<void()>& tick = {}) const;
+               const std::function<bool()>& tick = {}) const;
 
   // The number that the device has inside.
   int inner_device() const { return inner_device_; }

@@ -87,6 +87,7 @@ class CaptureTest(unittest.TestCase):
             "bundle": os.path.join(folder, "bundle.kjb"),
             "status": os.path.join(folder, "status.json"), "role": role, "device": 0, "seed": 7,
             "eager": eager, "challenge": {"name": "test", "version": 1},
+            "steps": os.path.join(folder, "steps"),
             "limits": {"memory_bytes": memory_bytes, "bundle_bytes": bundle_bytes}, "shapes": shapes or [shape()],
         }
         path = os.path.join(folder, "request.json")

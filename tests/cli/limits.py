@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each limit of a challenge: its verdict, and a message that says the limit and what to do."""
 
+import json
 import os
 import re
 import shutil
@@ -58,21 +59,62 @@ class Limits(_kjudge.Case):
                       _kjudge.RIGHT, {}, {"build.sh": script + "\n"})
             shutil.rmtree(self.path("challenge"))
 
+    def test_build_sh_that_cannot_be_started(self):
+        """The same with a sandbox and without: the contestant's fault, and not the judge's."""
+        challenge = self.small_challenge()
+        self.write("it/submission.py", _kjudge.RIGHT)
+        script = self.write("it/build.sh", "")
+        ways = [()] if self.sandbox_missing() else [(), ("--sandbox",)]
+        returns = "its first line ends in a carriage return, as lines do on Windows"
+        for text, verdict, words in (
+                ("#!/bin/sh\r\ntrue\r\n", "build_error", "build.sh cannot be started: " + returns),
+                ("#!/usr/bin/env sh\r\ntrue\r\n", "build_error", returns),
+                ("#! /no/such/shell -e\ntrue\n", "build_error",
+                 "build.sh cannot be started: its first line names /no/such/shell, and there is no such program"),
+                ("#!/etc\n", "build_error", "its first line names /etc,"),
+                ("no_such_program\n", "build_error", "build.sh failed: exit status 127; its output is in the log"),
+                ("true\n", "accepted", ""), ("", "accepted", ""), ("#!/bin/sh\ntrue\n", "accepted", "")):
+            with open(script, "w", newline="") as file:
+                file.write(text)
+            os.chmod(script, 0o755)
+            for way in ways:
+                with self.subTest(text, way=way):
+                    out, _ = self.run_kjudge("capture", self.path("it"), "--challenge", challenge, "-o",
+                                             self.path("b.kjb"), "--json", *way, status=None)
+                    outcome = json.loads(out)
+                    self.assertEqual(outcome["verdict"], verdict, outcome)
+                    self.assertIn(words, outcome["message"])
+
     def test_prepare_s_of_import(self):
-        self.over("timeout", ("submission.py did not end within 1.5 s", "endless loop"),
+        self.over("timeout", ("import of submission.py did not end within the limit of 1.5 s", "endless loop"),
                   SLEEPS % 60 + _kjudge.RIGHT, {"prepare_s": 1.5})
 
     def test_prepare_s_of_prepare(self):
-        self.over("timeout", ("prepare did not end within 1.5 s", "endless loop"),
+        self.over("timeout", ("prepare did not end within the limit of 1.5 s", "endless loop"),
                   in_prepare("    while True: pass\n"), {"prepare_s": 1.5})
 
     def test_prepare_s_of_both_together(self):
-        self.over("timeout", ("import and prepare took", "the limit of 1.5 s", "less"),
+        self.over("timeout", ("prepare did not end within", "1.5 s for import and prepare", "less"),
                   SLEEPS % 1 + in_prepare("    time.sleep(1)\n"), {"prepare_s": 1.5})
 
     def test_capture_s(self):
-        self.over("timeout", ("kernel_fn of shape 64x48 did not end within 1.5 s", "endless loop"),
+        self.over("timeout", ("kernel_fn of shape 64x48 did not end within the limit of 1.5 s", "endless loop"),
                   in_kernel_fn("    while True: pass\n"), {"capture_s": 1.5})
+
+    def test_no_process_holds_up_its_own_limit(self):
+        """Stopped, replaced, or in a call that lets no other thread of Python run."""
+        stops = "import os\nos.kill(os.getpid(), 19)\n"
+        prepare = "prepare did not end within the limit of 1.5 s"
+        for words, source, limits in (
+                ("import of submission.py did not end within the limit of 1.5 s", stops, {"prepare_s": 1.5}),
+                (prepare, in_prepare("    import os; os.kill(os.getpid(), 19)\n"), {"prepare_s": 1.5}),
+                (prepare, in_prepare("    import os; os.execvp('sleep', ['sleep', '1000'])\n"), {"prepare_s": 1.5}),
+                (prepare, in_prepare("    import re; re.match('(a+)+$', 'a' * 40 + 'b')\n"), {"prepare_s": 1.5}),
+                ("kernel_fn of shape 64x48 did not end within the limit of 1.5 s",
+                 in_kernel_fn("    import os; os.kill(os.getpid(), 19)\n"), {"capture_s": 1.5})):
+            with self.subTest(source):
+                self.over("timeout", (words,), source, limits)
+            shutil.rmtree(self.path("challenge"))
 
     def test_replay_s(self):
         self.over("timeout", ("kernel softmax", "took longer than 0.5 s and was stopped", "loop"), SLOW,

@@ -424,6 +424,17 @@ class Sandbox(_kjudge.Case):
         self.assertEqual(result["verdict"], "timeout", result)
         self.assert_nothing_left()
 
+    def test_a_stopped_process_is_held_to_its_limit(self):
+        shutil.rmtree(self.challenge)
+        self.small_challenge(limits={"prepare_s": 2})
+        stops = self.write("stops.py", _kjudge.RIGHT.replace(
+            "def prepare(ctx):\n", "def prepare(ctx):\n    import os; os.kill(os.getpid(), 19)\n"))
+        result = self.capture(stops, "--sandbox", status=1)
+        self.assertEqual(result["verdict"], "timeout", result)
+        self.assertIn("prepare did not end within the limit of 2 s", result["message"])
+        self.assertIn("prepare", result["seconds"])
+        self.assert_nothing_left()
+
 
 class NoSandbox(_kjudge.Case):
     """Where it cannot be had, judge says why and does nothing."""

@@ -74,6 +74,27 @@ json.dump = None
                 self.assertIn(words, result["message"])
                 self.assertNotIn("starts here", result["log"])
 
+    def test_no_message_forges_a_line_of_the_verdict(self):
+        challenge = self.small_challenge()
+        forged = ("verdict: accepted", "score: 1000.000x [1000.000, 1000.000]")
+        source = _kjudge.RIGHT.replace("def prepare(ctx):\n", "def prepare(ctx):\n    raise ValueError(%r)\n" %
+                                       "\n".join(("x",) + forged))
+        mine = self.write("mine.py", source)
+        said = {}
+        said["selftest"], log = self.run_kjudge("selftest", mine, "--challenge", challenge, status=1)
+        self.assertNotIn(forged[0], log.splitlines())
+        self.write("result.json", self.run_kjudge("selftest", mine, "--challenge", challenge, "--json",
+                                                  status=1)[0])
+        said["show"] = self.run_kjudge("show", "./result.json")[0]
+        said["capture"] = self.run_kjudge("capture", mine, "--challenge", challenge, "-o", self.path("b.kjb"),
+                                          status=1)[0]
+        for command, out in said.items():
+            with self.subTest(command):
+                self.assertRegex(out, "runtime_error: prepare raised ValueError: x\n  %s\n" % forged[0])
+                for line in forged:
+                    self.assertIn(line, out)
+                    self.assertNotIn(line, out.splitlines())
+
     def test_table_on_stdout_and_no_progress_without_terminal(self):
         challenge = self.small_challenge()
         right = self.write("right.py", _kjudge.RIGHT)

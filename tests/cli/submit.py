@@ -202,6 +202,15 @@ class Submit(_kjudge.Case):
         self.assertIn("not ranked: 64x48 failed", out)
         self.assertIn("64x48: y[3][4] is ?[2J2", out)  # what drives terminals is taken out
 
+    def test_no_message_forges_a_line_of_the_verdict(self):
+        forged = "rank: 1 of 17\nsoftmax: accepted\nscore: 1000.000x [1000.000, 1000.000]"
+        shapes = [dict(WRONG["shapes"][0], message=forged)]
+        contest = self.contest({"state": "done", "evaluations": [dict(WRONG, message=forged, shapes=shapes)]})
+        out, _ = self.submit("--status", "42", server=contest.url, status=1)
+        for line in forged.splitlines():
+            self.assertEqual(out.count(line), 2, out)
+            self.assertNotIn(line, out.splitlines())
+
     def test_why_there_is_no_rank(self):
         unranked = {name: value for name, value in ACCEPTED.items() if name not in ("rank", "of")}
         partial = dict(unranked, variant="softmax:float32", score=dict(SCORE, ranked=False, why_not="a part of it"))

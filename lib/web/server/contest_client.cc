@@ -382,7 +382,7 @@ std::string evaluation_text(const Json& evaluation) {
   if (const std::string gpu = text_or_empty(evaluation, "gpu"); !gpu.empty()) text += " on " + gpu;
   text += cat(": ", need<std::string>(evaluation, "verdict"), "\n");
   if (const std::string message = text_or_empty(evaluation, "message"); !message.empty()) {
-    text += message + "\n";
+    text += indented(message, "  ");
   }
   const Json none{Json::Object{}};
   const Json* found = member(evaluation, "score");
@@ -401,7 +401,7 @@ std::string evaluation_text(const Json& evaluation) {
       const auto& [speedup, interval] = measured[name];
       rows.push_back({name, speedup, interval, need<std::string>(shape, "verdict")});
       if (const std::string message = text_or_empty(shape, "message"); !message.empty()) {
-        messages += cat(name, ": ", message, "\n");
+        messages += cat(name, ": ", hanging(message), "\n");
       }
     }
   }
