@@ -36,8 +36,6 @@ FileStamp claimed_at(double seconds) {
   return {static_cast<std::int64_t>(seconds) * 1'000'000'000, 1};
 }
 
-bool never(int) { return false; }
-
 std::vector<int> order(const std::vector<ScoredSubmission>& submissions) {
   std::vector<int> numbers;
   for (const Waiting& waiting : backlog(submissions, kTerms).waiting) {
