@@ -107,27 +107,24 @@ class Firsts {
  public:
   // Of several that are judged the newest.
   void judged(std::string_view content, const Waiting& one) {
-    note_judged(all_, content, one);
-    if (one.submission->identity.keep) note_judged(kept_, content, one);
+    ByContent& like = one.submission->identity.keep ? kept_ : not_kept_;
+    const auto [at, is_first] = like.try_emplace(content, one);
+    if (!is_first && at->second.answer->started < one.answer->started) at->second = one;
   }
   // Null: none before it.
   const Waiting* before(std::string_view content, const Waiting& waiting) {
     const bool keep = waiting.submission->identity.keep;
-    const auto [at, alone] = (keep ? kept_ : all_).try_emplace(content, waiting);
-    if (!alone) return &at->second;
-    if (keep) all_.try_emplace(content, waiting);
-    return nullptr;
+    ByContent& like = keep || kept_.contains(content) ? kept_ : not_kept_;
+    const auto [at, alone] = like.try_emplace(content, waiting);
+    return alone ? nullptr : &at->second;
   }
 
  private:
   using ByContent = std::unordered_map<std::string_view, Waiting>;
 
-  static void note_judged(ByContent& found, std::string_view content, const Waiting& one) {
-    const auto [at, is_first] = found.try_emplace(content, one);
-    if (!is_first && at->second.answer->started < one.answer->started) at->second = one;
-  }
-
-  ByContent all_, kept_;  // those whose files are kept
+  // Of those whose files and recording go after the verdict: it is enough for their like.
+  ByContent not_kept_;
+  ByContent kept_;
 };
 
 // Files, with what is asked for of the challenge where that is not all of it.
