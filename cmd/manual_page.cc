@@ -224,6 +224,8 @@ class Page {
                       limits.names.path_bytes, " of a file's with those of the folders above it"));
     item("ratio", cat("once ", limits.free_of_ratio, " bytes are unpacked, at most ", limits.ratio,
                       " times the bytes of the archive"));
+    item("omitted", cat("of an archive at most ", limits.left_out_count, " names, and ",
+                        limits.left_out_bytes, " bytes of a tar"));
   }
 
   // Of read_challenge.

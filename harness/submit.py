@@ -56,6 +56,7 @@ import io
 import json
 import os
 import ssl
+import stat
 import sys
 import tarfile
 import time
@@ -283,6 +284,8 @@ def archive_of(folder):
                     continue
                 if not os.path.isfile(path):
                     raise Stop(EXIT_USAGE, "%s: not a regular file" % path)
+                if os.stat(path).st_mode & (stat.S_ISUID | stat.S_ISGID):
+                    raise Stop(EXIT_USAGE, "%s: a setuid or setgid bit; take it away with chmod ug-s" % path)
                 entry = tarfile.TarInfo(os.path.relpath(path, folder))
                 entry.mode = 0o755 if os.access(path, os.X_OK) else 0o644
                 with open(path, "rb") as file:
