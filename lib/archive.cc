@@ -343,11 +343,11 @@ class UstarHeader {
 
  private:
   static std::pair<std::string_view, std::string_view> split(std::string_view path) {
-    if (path.size() <= 100) return {"", path};
-    const std::size_t slash = path.find('/', path.size() - 101);
-    if (slash == path.npos || slash > 155) {
+    if (!fits_archive(path)) {
       throw Error(Fault::usage, cat(path, ": too long a path for a tar archive; shorten it"));
     }
+    if (path.size() <= 100) return {"", path};
+    const std::size_t slash = path.find('/', path.size() - 101);
     return {path.substr(0, slash), path.substr(slash + 1)};
   }
   void text(std::size_t at, std::size_t room, std::string_view value) {
@@ -385,6 +385,12 @@ void unpack_archive(const fs::path& archive, const fs::path& to, const ArchiveLi
     fs::remove_all(to, ignored);
     throw;
   }
+}
+
+bool fits_archive(std::string_view name) {
+  if (name.size() <= 100) return true;
+  const std::size_t slash = name.find('/', name.size() - 101);
+  return slash != name.npos && slash <= 155 && slash + 1 < name.size();
 }
 
 std::string make_archive(std::vector<ArchiveFile> files) {

@@ -44,10 +44,12 @@ struct ArchiveFile {
   bool executable = false;
 };
 
+// Whether tar has room for a name: 100 bytes, or 255 where a '/' stands in the right place.
+bool fits_archive(std::string_view name);
+
 // The bytes of a tar.zst: sorted by name, times and owners 0, modes 0644 or 0755, zstd at one level
 // in one thread with a checksum. The same files give the same bytes (with the same libzstd).
-// Fault::usage for a name that tar has no room for (100 bytes, or 255 where a '/' stands in the
-// right place).
+// Fault::usage for a name that does not fit.
 std::string make_archive(std::vector<ArchiveFile> files);
 
 }  // namespace kjudge
