@@ -135,7 +135,10 @@ int report_failure(const CLI::App& app) {
     }
     return exit_code(error.fault());
   } catch (const std::filesystem::filesystem_error& error) {
-    std::cerr << "kjudge: host: " << message_text(error.what()) << "\n";
+    const std::string why = error.path1().empty()
+                                ? error.what()
+                                : cat(error.path1().string(), ": ", error.code().message());
+    std::cerr << "kjudge: host: " << message_text(why) << "\n";
     return exit_io;
   } catch (const std::exception& error) {
     std::cerr << "kjudge: bug: " << message_text(error.what()) << "; please report this\n";

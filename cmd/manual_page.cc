@@ -76,9 +76,14 @@ std::string lower(std::string text) {
 
 std::string value_macro(const OptionValue& value) {
   if (value.kind == OptionValue::Kind::none) return "";
-  std::string words;
-  for (const std::string& word : value.words) words += (words.empty() ? "" : " | ") + word;
-  return words.empty() ? cat(" Ar ", lower(escaped(value.placeholder))) : " Cm " + words;
+  if (value.words.empty()) return cat(" Ar ", lower(escaped(value.placeholder)));
+  std::string macro;
+  for (const std::string& word : value.words) macro += (macro.empty() ? " Cm " : " | ") + word;
+  // What else it takes comes after the words.
+  const std::size_t last = value.placeholder.rfind('|');
+  const std::string rest = last == std::string::npos ? "" : value.placeholder.substr(last + 1);
+  return rest.empty() || rest == value.words.back() ? macro
+                                                    : cat(macro, " | Ar ", lower(escaped(rest)));
 }
 
 std::string option_macro(const CLI::Option& option, bool all_names) {
@@ -224,6 +229,8 @@ class Page {
                       limits.names.path_bytes, " of a file's with those of the folders above it"));
     item("ratio", cat("once ", limits.free_of_ratio, " bytes are unpacked, at most ", limits.ratio,
                       " times the bytes of the archive"));
+    item("omitted", cat("of an archive at most ", limits.left_out_count, " names, and ",
+                        limits.left_out_bytes, " bytes of a tar"));
   }
 
   // Of read_challenge.

@@ -85,6 +85,14 @@ OptionValue value_of(const CLI::Option& option) {
       value.kind = Kind::folder;
     }
   }
+  if (value.kind == Kind::text) {  // "all|best|DAYS" takes words among others
+    for (const std::string& part : split(value.placeholder, '|')) {
+      const bool word =
+          std::all_of(part.begin(), part.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+      if (word) value.words.push_back(part);
+    }
+    if (!value.words.empty()) value.kind = Kind::words;
+  }
   value.absent = option.get_default_str();
   if (value.absent == "[]") value.absent.clear();
   return value;

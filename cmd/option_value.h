@@ -14,7 +14,7 @@ struct OptionValue {
   enum class Kind { none, words, file, folder, path, text };
   Kind kind = Kind::none;
   std::string placeholder;         // "FILE", "auto|cuda|host"; empty for a flag
-  std::vector<std::string> words;  // of Kind::words
+  std::vector<std::string> words;  // of Kind::words; the placeholder may have others beside them
   std::string absent;              // the value it has where it is not given
 };
 OptionValue value_of(const CLI::Option& option);

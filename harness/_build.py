@@ -72,8 +72,8 @@ def build(sources, flags=()):
     if key in _built:
         return _built[key]
     folder, include = temporary_folder(), include_folder()
-    c_compiler = shlex.split(os.environ.get("CC", "cc"))
-    cxx_compiler = shlex.split(os.environ.get("CXX", "c++"))
+    c_compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
+    cxx_compiler = shlex.split(os.environ.get("CXX", "")) or ["c++"]
     objects, linker = [], c_compiler
     for index, path in enumerate(paths):
         is_c = path.endswith(".c")

@@ -64,12 +64,20 @@ DIGEST = ("[0-9a-f]{64}", "64 hexadecimal digits, a SHA-256")
 # Without what orders or hides text.
 LINE = ("[^\\x00-\\x1f\\x7f-\\x9f\\xad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e"
         "\\u2060-\\u206f\\ud800-\\udfff\\ufeff\\ufff9-\\ufffb\\U000e0000-\\U000e0fff]{1,%d}")
+# As read_server_address() of kjudge and host_of() of submit.py have it: a host's name or IPv6 address, a
+# port, a path without parts that lead elsewhere.
+IPV6 = (r"\[(?:{0}(?::{0}){{7}}|(?=(?:{0}?:){{2,8}}{0}?\])(?!(?:{0}::?){{7}}{0}\])"
+        r"(?:{0}(?::{0})*)?::(?:{0}(?::{0})*)?)\]").format("(?:[0-9A-Fa-f]{1,4})")
+NAME = "[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+PORT = "(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+PATH = r"(?:/(?!\.{1,2}(?:/|$))(?:[A-Za-z0-9._~+-]|%[0-9A-Fa-f]{2})+)*"
+SERVER = "(?!.{201})https?://(?:%s|%s(?:[.]%s)*)(?::%s)?%s" % (IPV6, NAME, NAME, PORT, PATH)
 FIELDS = {
     "format": ("kjudge-package/1", '"kjudge-package/1"'),
     "challenge": ("[a-z0-9][a-z0-9-]{0,63}", "the name of a challenge"),
     "challenge_version": ((1, 1000000), "an integer from 1 to 1000000"),
     "challenge_sha256": DIGEST,
-    "server": ("(https?://[A-Za-z0-9._:-]+(/[A-Za-z0-9._~%+-]+)*)?", "an http or https address"),
+    "server": (SERVER, "an http or https address"),
     "kjudge_version": (LINE % 100, "one line of visible text, 1 to 100 bytes"),
     "kjudge_commit": (LINE % 100, "one line of visible text, 1 to 100 bytes"),
     "arch": ("x86_64", '"x86_64"'),
@@ -80,6 +88,8 @@ MOST_FILES = 100000
 MOST_SOURCE_BYTES = 1 << 26
 PACKED_FOLDERS = ("bin", "lib", "include")  # what lies elsewhere is the contestant's to change
 MAY_BE_ABSENT = ("server",)
+# Options of selftest whose value is an argument of its own, unless "=" joins them.
+WITH_VALUE = ("--challenge", "--driver", "--device", "--dtype", "--shape", "--pairs")
 
 
 def open_file(path):
@@ -162,13 +172,25 @@ def check_fields(path, value, fields, where=""):
 def read_manifest(path):
     package = read_json(path)
     # Without its list of files, which only an object has.
-    files = package.pop("files", None) if isinstance(package, dict) else None
+    there = isinstance(package, dict) and "files" in package
+    files = package.pop("files") if there else None
     check_fields(path, package, FIELDS)
+    expected = "a list of 1 to %d items" % MOST_FILES
+    if not there:
+        damaged(path, 'field "files" is missing; expected %s' % expected)
     if not isinstance(files, list) or not 1 <= len(files) <= MOST_FILES:
-        damaged(path, "files: expected a list of 1 to %d items, found %s" % (
-            MOST_FILES, len(files) if isinstance(files, list) else described(files)))
+        damaged(path, "files: expected %s, found %s" % (
+            expected, "a list of %d" % len(files) if isinstance(files, list) else described(files)))
+    before = b""
     for index, file in enumerate(files):
-        check_fields(path, file, FILE_FIELDS, "files[%d]." % index)
+        where = "files[%d]." % index
+        check_fields(path, file, FILE_FIELDS, where)
+        if {"", ".", ".."} & set(file["name"].split("/")):
+            damaged(path, where + 'name: expected a path below the package\'s folder, without "." and ".."')
+        name = file["name"].encode()
+        if name <= before:
+            damaged(path, where + "name: expected names in order, each once")
+        before = name
     return dict(package, files=files)
 
 
@@ -270,6 +292,15 @@ def chosen_driver(arguments):
     return os.environ.get("KJUDGE_DRIVER", "auto")
 
 
+def chosen_submission(arguments):
+    value_of = None
+    for argument in arguments:
+        if value_of is None and not argument.startswith("-"):
+            return argument
+        value_of = argument if value_of is None and argument in WITH_VALUE else None
+    return "submission.py"
+
+
 def imported(path, on_gpu):
     """Names of the modules that a file imports; on processor cores only those it always does."""
     import ast
@@ -299,7 +330,7 @@ def machine_problems(arches, folder, arguments):
     if on_gpu and problem:
         yield "%s; %s" % (problem, "this challenge runs on GPUs only" if not on_cores else
                           "without --driver cuda it runs on processor cores")
-    submission = next((one for one in arguments if not one.startswith("-")), "submission.py")
+    submission = chosen_submission(arguments)
     if os.path.isdir(submission):
         submission = os.path.join(submission, "submission.py")
     sources = [submission] + [os.path.join(folder, name) for name in ("baseline.py", "reference.py")]
@@ -308,7 +339,7 @@ def machine_problems(arches, folder, arguments):
         if using and importlib.util.find_spec(module) is None:
             yield "%s imports %s, which %s does not have; install it, or run harness.py with the " \
                   "Python that has it" % (os.path.relpath(using[0]), module, sys.executable)
-    compiler = (os.environ.get("CC") or "cc").split()[0]
+    compiler = (os.environ.get("CC", "").split() or ["cc"])[0]
     if not on_gpu and shutil.which(compiler) is None:
         yield "there is no C compiler (%s), which kernels for processor cores are built with; " \
               "install gcc, or set CC" % compiler

@@ -55,7 +55,10 @@ import http.client
 import io
 import json
 import os
+import re
+import socket
 import ssl
+import stat
 import sys
 import tarfile
 import time
@@ -116,26 +119,46 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
 def host_of(address):
     """The host that a server's address names; what could never be asked is refused at once."""
     def refuse(why):
-        raise Stop(EXIT_USAGE, "--server %s: %s" % (address, why))
+        raise Stop(EXIT_USAGE, "--server%s: %s" % ("" if "@" in address else " " + address, why))
 
+    if "@" in re.split("[/?#]", address.partition("://")[2] or address)[0]:
+        refuse("an address has no user and password; the token in KERNELS_TOKEN says who you are")
     if not address.startswith(("https://", "http://")):
         refuse("expected an http or https address")
     if not (address.isascii() and address.isprintable()) or " " in address:
         refuse("an address has no spaces and only ASCII characters")
-    try:
-        parts = urllib.parse.urlsplit(address)
-        host, _ = parts.hostname, parts.port  # port raises for what is none
-        (host or "").encode("idna")  # as a connection does
-    except ValueError as error:
-        refuse("not an address (%s)" % error)
-    if not host:
-        refuse("names no host")
-    if "@" in parts.netloc:  # not shown: a password may be in it
-        raise Stop(EXIT_USAGE, "--server: an address has no user and password; the token in "
-                   "KERNELS_TOKEN says who you are")
     if "?" in address or "#" in address:
         refuse("expected an address without ? and #, which paths are added to")
+    if len(address) > 200:
+        refuse("an address is at most 200 bytes long")
+    place, slash, path = address.partition("://")[2].partition("/")
+    if place.startswith("["):
+        host, bracket, port = place[1:].partition("]")
+        if not bracket or not is_ipv6(host):
+            refuse("what stands in brackets is no IPv6 address such as [::1]")
+    else:
+        host = place.partition(":")[0]
+        port = place[len(host):]
+        if not host:
+            refuse("names no host")
+        if not re.fullmatch(r"{0}([.]{0})*".format(r"\w(?:[\w-]{0,61}\w)?"), host, re.ASCII):
+            refuse('not a host: names of letters, digits, "-" and "_" with "." between them, or an IPv6 '
+                   "address in brackets")
+    if port and not (re.fullmatch(":[1-9][0-9]{0,4}", port) and int(port[1:]) <= 65535):
+        refuse('not a port: a number from 1 to 65535, after one ":"')
+    for part in path[:-1 if path.endswith("/") else None].split("/") if path else []:
+        if part in (".", "..") or not re.fullmatch(r"([\w.~+-]|%[0-9A-Fa-f]{2})+", part, re.ASCII):
+            refuse('not a path: parts of letters, digits, ".", "_", "~", "+", "-" and % with two '
+                   'hexadecimal digits, none of them empty, "." or ".."')
     return host
+
+
+def is_ipv6(text):
+    try:
+        socket.inet_pton(socket.AF_INET6, text)
+        return "." not in text
+    except (OSError, ValueError):
+        return False
 
 
 class Server:
@@ -143,7 +166,7 @@ class Server:
         if not address:
             raise Stop(EXIT_USAGE, "no server is stored in this submit.py; say --server URL")
         host = host_of(address)
-        self.address = address.rstrip("/")
+        self.address = address[:-1] if address.endswith("/") else address
         if address.startswith("http://") and host not in ("localhost", "127.0.0.1", "::1"):
             say("%s: without https others can read your token on its way" % self.address)
         self.patience_s = patience_s
@@ -283,6 +306,8 @@ def archive_of(folder):
                     continue
                 if not os.path.isfile(path):
                     raise Stop(EXIT_USAGE, "%s: not a regular file" % path)
+                if os.stat(path).st_mode & (stat.S_ISUID | stat.S_ISGID):
+                    raise Stop(EXIT_USAGE, "%s: a setuid or setgid bit; take it away with chmod ug-s" % path)
                 entry = tarfile.TarInfo(os.path.relpath(path, folder))
                 entry.mode = 0o755 if os.access(path, os.X_OK) else 0o644
                 with open(path, "rb") as file:

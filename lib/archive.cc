@@ -30,9 +30,15 @@ namespace fs = std::filesystem;
 constexpr std::string_view kSuffixes[] = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".zip"};
 // Headers, long names, what fills up blocks: of each file, and of a tar as a whole.
 constexpr std::uint64_t kTarBytesOfFile = 16 << 10, kTarBytes = 1 << 20;
+constexpr std::uint64_t kTarBytesOfLeftOut = 2 << 10;  // of what nobody named to hand it in
 constexpr std::uint64_t kTarEnd = 1024;  // zeros, without which a cut tar may look whole
 constexpr int kZstdLevel = 12;
 constexpr std::string_view kNoFiles = "no files in it; make it of those to hand in";
+constexpr std::string_view kAllLeftOut =
+    "no files in it but those left out: below names that begin with a dot, __pycache__ and "
+    "__MACOSX; make it of those to hand in";
+constexpr std::string_view kLeaveOut =
+    "; make the archive without the folders whose names begin with a dot, and __pycache__";
 
 // What others make archives of, by the bytes that a file begins with.
 constexpr std::pair<std::string_view, std::string_view> kOtherFormats[] = {
@@ -90,7 +96,8 @@ class Unpacking {
       if (first.starts_with(bytes)) other_format_ = format;
     }
     // Not libarchive's filters: its gzip neither compares the checksum nor sees what follows.
-    tar_.emplace(from, limits.bytes + limits.names.count * kTarBytesOfFile + kTarBytes);
+    tar_.emplace(from, limits.bytes + limits.names.count * kTarBytesOfFile + kTarBytes +
+                           limits.left_out_bytes + limits.left_out_count * kTarBytesOfLeftOut);
     archive_read_support_format_tar(reader);
     // To the end of the file, where zstd has its checksum; and nothing may follow a tar.
     KJ_CHECK(archive_read_set_format_option(reader, "tar", "read_concatenated_archives", "1") ==
@@ -116,7 +123,7 @@ class Unpacking {
     if (directory_ && !directory_->empty()) {
       damaged(cat(directory_->size(), " entries of its central directory are not there"));
     }
-    if (files_ == 0) broken(kNoFiles);
+    if (files_ == 0) broken(left_out_ == 0 ? kNoFiles : kAllLeftOut);
   }
 
  private:
@@ -131,7 +138,7 @@ class Unpacking {
 
   void read_directory(const fs::path& zip) {
     try {
-      ZipDirectory read = read_zip_directory(zip, limits_.names.count);
+      ZipDirectory read = read_zip_directory(zip, limits_.names.count + limits_.left_out_count);
       show(read.entry);
       if (!read.rule.empty()) broken(read.rule);
       directory_ = std::move(read.names);
@@ -203,6 +210,10 @@ class Unpacking {
       if (path.ends_with('/')) path.pop_back();
     }
     show(path);
+    if (left_out_path(path)) {  // whatever it is: of a folder nobody looks at it either
+      leave_out(entry);
+      return;
+    }
     check_kind(entry);
     const bool folder = type == AE_IFDIR;
     const std::string rule =
@@ -218,17 +229,33 @@ class Unpacking {
     }
   }
 
+  // libarchive passes over the data when it looks for the next entry.
+  void leave_out(archive_entry* entry) {
+    if (++left_out_ > limits_.left_out_count) {
+      broken(cat("with it more than ", limits_.left_out_count, " names are left out", kLeaveOut));
+    }
+    if (!tar_ || archive_entry_size(entry) <= 0) return;  // a zip's is not decompressed
+    const auto more = static_cast<std::uint64_t>(archive_entry_size(entry));
+    if (more > limits_.left_out_bytes - passed_over_) {
+      broken(cat("with it what is left out is larger than ", limits_.left_out_bytes, " bytes",
+                 kLeaveOut));
+    }
+    passed_over_ += more;
+    if (beyond_ratio(0)) {
+      broken(cat("with it the files and what is left out are more than ", limits_.ratio,
+                 " times as large as the archive", kLeaveOut));
+    }
+  }
+
   void check_kind(archive_entry* entry) const {
     if (archive_entry_hardlink(entry) != nullptr || archive_entry_filetype(entry) == AE_IFLNK) {
       broken("a link; put the file itself in its place");
     }
     if (archive_entry_filetype(entry) != AE_IFREG && archive_entry_filetype(entry) != AE_IFDIR) {
-      broken(
-          "neither a file nor a folder; devices, FIFOs and sockets may not be handed in: leave it "
-          "out");
+      broken(kNeither);
     }
-    if ((archive_entry_perm(entry) & 07000) != 0) {
-      broken("a setuid, setgid or sticky bit; take it away with chmod ug-s,-t");
+    if (archive_entry_filetype(entry) == AE_IFREG && (archive_entry_perm(entry) & 06000) != 0) {
+      broken(kSetId);
     }
   }
 
@@ -261,12 +288,16 @@ class Unpacking {
       broken(cat("with it the files are larger than ", limits_.bytes,
                  " bytes; hand in less, and have prepare compute what can be computed"));
     }
-    if (unpacked_ + more > limits_.free_of_ratio &&
-        (unpacked_ + more) / limits_.ratio >= archive_bytes_) {
+    if (beyond_ratio(more)) {
       broken(cat("with it the files are more than ", limits_.ratio,
                  " times as large as the archive; leave it out, or hand in a .tar, which is not "
                  "compressed"));
     }
+  }
+
+  bool beyond_ratio(std::uint64_t more) const {
+    const std::uint64_t read = unpacked_ + passed_over_ + more;
+    return read > limits_.free_of_ratio && read / limits_.ratio >= archive_bytes_;
   }
 
   std::string name_;
@@ -281,7 +312,8 @@ class Unpacking {
   std::exception_ptr unreadable_;                        // why the file cannot be read
   Reader reader_;
   std::string entry_;  // for messages
-  std::size_t index_ = 0, files_ = 0;
+  std::size_t index_ = 0, files_ = 0, left_out_ = 0;
+  std::uint64_t passed_over_ = 0;           // bytes of what is left out
   std::uint64_t unpacked_ = 0, zeros_ = 0;  // zeros_: at the end of what was read of a tar
 };
 
@@ -311,11 +343,11 @@ class UstarHeader {
 
  private:
   static std::pair<std::string_view, std::string_view> split(std::string_view path) {
-    if (path.size() <= 100) return {"", path};
-    const std::size_t slash = path.find('/', path.size() - 101);
-    if (slash == path.npos || slash > 155) {
+    if (!fits_archive(path)) {
       throw Error(Fault::usage, cat(path, ": too long a path for a tar archive; shorten it"));
     }
+    if (path.size() <= 100) return {"", path};
+    const std::size_t slash = path.find('/', path.size() - 101);
     return {path.substr(0, slash), path.substr(slash + 1)};
   }
   void text(std::size_t at, std::size_t room, std::string_view value) {
@@ -353,6 +385,12 @@ void unpack_archive(const fs::path& archive, const fs::path& to, const ArchiveLi
     fs::remove_all(to, ignored);
     throw;
   }
+}
+
+bool fits_archive(std::string_view name) {
+  if (name.size() <= 100) return true;
+  const std::size_t slash = name.find('/', name.size() - 101);
+  return slash != name.npos && slash <= 155 && slash + 1 < name.size();
 }
 
 std::string make_archive(std::vector<ArchiveFile> files) {

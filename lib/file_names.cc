@@ -63,6 +63,24 @@ std::string utf8(std::u32string_view text) {
 
 }  // namespace
 
+bool left_out(std::string_view name) {
+  if (name == "." || name == "..") return false;
+  return name.starts_with('.') || name == "__pycache__" || name == "__MACOSX";
+}
+
+bool left_out_path(std::string_view path) {
+  if (path.starts_with('/')) return false;
+  bool left_out_part = false;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    const std::string_view part = path.substr(begin, end - begin);
+    if (part == "..") return false;
+    left_out_part |= left_out(part);
+    begin = end + 1;
+  }
+  return left_out_part;
+}
+
 bool printable_name(std::string_view name) {
   const auto decoded = characters(name);
   return decoded && std::none_of(decoded->begin(), decoded->end(),

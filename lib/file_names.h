@@ -38,6 +38,19 @@ class NameRules {
   std::map<std::u32string, Name> names_;  // by the path without upper case
 };
 
+// Of the system's and of tools' making, not of the contestant's: names that begin with a dot,
+// __pycache__ and __MACOSX. "." and ".." are not among them.
+bool left_out(std::string_view name);
+// Whether that holds for a part of `path`, which stays inside the folder handed in: what is
+// absolute or has a ".." is not left out, for it shall be refused.
+bool left_out_path(std::string_view path);
+
+constexpr std::string_view kNeither =
+    "neither a file nor a folder; devices, FIFOs and sockets may not be handed in: leave it out";
+// What is said of a file with one of these bits. On folders setgid is how groups share them, and
+// sticky says nothing of the files: neither is looked at, and neither copied.
+constexpr std::string_view kSetId = "a setuid or setgid bit; take it away with chmod ug-s";
+
 // True for UTF-8 that shows as one line of text: no control characters, none that turns the
 // direction of the text or has no width.
 bool printable_name(std::string_view name);

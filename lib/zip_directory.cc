@@ -2,6 +2,7 @@
 #include "zip_directory.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,8 +22,10 @@ namespace {
 // The end of a zip (PKWARE's APPNOTE 4.3): central headers, one for each entry, then
 //   end   = "PK" 5 6, this disk u16, disk of the directory u16, entries here u16, entries u16,
 //           bytes of the directory u32, its offset u32, bytes of the comment u16, comment
-//   header = "PK" 1 2, 4 bytes, flags u16, method u16, 4 bytes, sums, bytes of name u16, of extra
-//            u16, of comment u16, disk u16, 6 bytes, offset of the entry u32, name, extra, comment
+//   header = "PK" 1 2, version u8, system u8, 2 bytes, flags u16, method u16, 4 bytes, sums, bytes
+//   of
+//            name u16, of extra u16, of comment u16, disk u16, 4 bytes, mode u16 (of those systems
+//            that have one), offset of the entry u32, name, extra, comment
 //   sums   = CRC u32, packed bytes u32, bytes u32
 // An entry (4.3.7), whose sums stand behind the data where it was written in one go, to a pipe:
 //   entry = "PK" 3 4, version u16, flags u16, method u16, 4 bytes, sums, bytes of name u16, of
@@ -32,6 +35,8 @@ constexpr std::size_t kEndBytes = 22, kHeaderBytes = 46, kMostComment = 0xffff, 
 // Of the flags: encrypted, strongly or not; encrypted in the directory, where names are hidden.
 constexpr std::uint64_t kEncrypted = 1 << 0 | 1 << 6 | 1 << 13;
 constexpr std::uint64_t kHasDescriptor = 1 << 3;
+constexpr std::uint64_t kUnix = 3, kDarwin = 19;
+constexpr std::uint64_t kMostDirectory = 16 << 20;
 constexpr std::uint64_t kMostHeader = 16 << 10;  // a name, some numbers and mostly no comment
 constexpr std::string_view kEntryMark = "PK\x03\x04", kDescriptorMark = "PK\x07\x08";
 
@@ -60,9 +65,20 @@ std::string read_at(const Fd& file, std::uint64_t at, std::uint64_t size) {
 
 struct Entry {
   std::string name;
-  std::uint64_t offset = 0, flags = 0;
-  std::string method, sums;  // as they stand there
+  std::uint64_t offset = 0, flags = 0, mode = 0;  // mode 0: it has none
+  std::string method, sums;                       // as they stand there
 };
+
+std::uint64_t mode_of(std::string_view header) {
+  const std::uint64_t system = number(header, 5, 1);
+  return system == kUnix || system == kDarwin ? number(header, 40, 2) : 0;
+}
+
+// libarchive takes what it does not know for a file.
+bool is_special(std::uint64_t mode) {
+  const std::uint64_t type = mode & S_IFMT;
+  return type != 0 && type != S_IFREG && type != S_IFDIR && type != S_IFLNK;
+}
 
 // Bytes of the descriptor of `entry` that `text` begins with; 0: there is none.
 std::size_t descriptor_bytes(std::string_view text, const Entry& entry) {
@@ -166,6 +182,12 @@ ZipDirectory read_zip_directory(const std::filesystem::path& path, std::size_t m
     return {{}, cat("more than ", most_entries, " files and folders; hand in fewer"), ""};
   }
   // Before it is read into memory.
+  if (bytes > kMostDirectory) {
+    return {{},
+            cat("more than ", kMostDirectory,
+                " bytes of names and what is said of them; leave out what is not to be handed in"),
+            ""};
+  }
   if (bytes > entries * kMostHeader)
     refuse("its central directory is larger than its entries need");
   if (offset + bytes != tail_at + at) refuse("its central directory does not lie where it says");
@@ -181,7 +203,7 @@ ZipDirectory read_zip_directory(const std::filesystem::path& path, std::size_t m
     const std::uint64_t whole = kHeaderBytes + name + number(rest, 30, 2) + number(rest, 32, 2);
     if (whole > rest.size()) refuse("its central directory is cut short");
     found.push_back({std::string(rest.substr(kHeaderBytes, name)), number(rest, 42, 4),
-                     number(rest, 8, 2), std::string(rest.substr(10, 2)),
+                     number(rest, 8, 2), mode_of(rest), std::string(rest.substr(10, 2)),
                      std::string(rest.substr(16, 12))});
     rest.remove_prefix(whole);
   }
@@ -190,13 +212,15 @@ ZipDirectory read_zip_directory(const std::filesystem::path& path, std::size_t m
   ZipDirectory read;
   for (const Entry& entry : found) {
     read.names.insert(entry.name);
-    if (!read.rule.empty()) continue;
+    if (!read.rule.empty() || left_out_path(entry.name)) continue;
     if ((entry.flags & kEncrypted) != 0) {
       read.rule = "encrypted; make the archive without a password";
     } else if (entry.name.find('\\') != entry.name.npos) {
       read.rule =
           "a backslash in its name; rename it, or make the archive with a program that "
           "writes folders with \"/\"";
+    } else if (is_special(entry.mode)) {
+      read.rule = kNeither;
     }
     if (!read.rule.empty()) read.entry = entry.name;
   }

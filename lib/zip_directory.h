@@ -17,7 +17,8 @@ struct ZipDirectory {
 
 // The central directory at the end of a zip, which is where its readers look for what is in it.
 // `rule` is broken by an entry that is encrypted, whether its own head says so or the directory, or
-// has a backslash in its name; by more than `most_entries`, several disks and zip64. Throws
+// has a backslash in its name, or is neither a file, a folder nor a link, unless it is
+// left_out_path(); by more than `most_entries`, several disks and zip64. Throws
 // Fault::malformed with no more than the reason unless the directory is whole and the file ends
 // with it, or with a comment in it; unless its entries, each under the name that it has there, are
 // all that stands before it: who reads entry by entry, without the directory, finds the same.

@@ -95,6 +95,7 @@ struct ZipEntry {
   std::string name, bytes = "x";
   std::string listed = name;  // its name in the central directory; empty: not there
   unsigned flags = 0, listed_flags = flags;
+  unsigned mode = 0100644;
 };
 
 // Without compression.
@@ -113,8 +114,8 @@ std::string zip(const std::vector<ZipEntry>& entries, const std::string& comment
       ++count;
       directory += "PK\x01\x02" + little(0x314, 2) + start(entry.listed_flags) +
                    little(entry.listed.size(), 2) + little(0, 2) + little(0, 2) + little(0, 2) +
-                   little(0, 2) + little(0100644u << 16, 4) + little(files.size(), 4) +
-                   entry.listed;
+                   little(0, 2) + little(std::uint64_t{entry.mode} << 16, 4) +
+                   little(files.size(), 4) + entry.listed;
     }
     files += "PK\x03\x04" + start(entry.flags) + little(entry.name.size(), 2) + little(0, 2) +
              entry.name + entry.bytes;
@@ -211,11 +212,78 @@ TEST_CASE("archive: only files and folders, without odd bits") {
       "a: neither a file nor a folder; devices, FIFOs and sockets may not be handed in: leave it "
       "out";
   for (const char type : {'3', '4', '6'}) CHECK(refused({{"a", "", type}}) == neither);
-  const std::string odd_bit = "a: a setuid, setgid or sticky bit; take it away with chmod ug-s,-t";
-  for (const unsigned bit : {04000u, 02000u, 01000u}) {
-    CHECK(refused({{"a", "x", '0', 0755 | bit}}) == odd_bit);
+  const std::string set_id = "a: a setuid or setgid bit; take it away with chmod ug-s";
+  for (const unsigned bit : {04000u, 02000u, 06000u}) {
+    CHECK(refused({{"a", "x", '0', 0755 | bit}}) == set_id);
   }
-  CHECK(refused({{"a", "", '5', 02755}, {"a/b"}}) == odd_bit);
+  // As folders of a group have them, and of no effect on a file.
+  CHECK(refused({{"a", "", '5', 03755}, {"a/b"}, {"c", "x", '0', 01644}}) == "");
+}
+
+TEST_CASE("archive: what is left out of folders is left out of archives, whatever it is") {
+  const TempDir folder;
+  std::vector<TarEntry> entries = {{"s/a"},
+                                   {"s/.x", "x", '0', 04755},
+                                   {"s/__pycache__/b", "", '2', 0777, "/etc/passwd"},
+                                   {"s/.venv/bin/python", "", '2', 0777, "../../../x"},
+                                   {"s/.x2/pipe", "", '6'},
+                                   {"s/__MACOSX/\xff\x1b"},
+                                   {"s/.git/A"},
+                                   {"s/.git/a"},
+                                   {"s/.git/a"},
+                                   {"s/.y/" + std::string(90, 'd') + "/."}};
+  for (int i = 0; i < 1200; ++i) entries.push_back({cat("s/.git/", i)});
+  CHECK(unpacked(folder, tar(entries), "a.tar") == "");
+  const fs::path to = folder.path() / "to/s";
+  CHECK(std::distance(fs::directory_iterator(to), {}) == 1);
+  CHECK(read_file(to / "a") == "x");
+  std::vector<ZipEntry> zipped = {{"a"},
+                                  {".x/" + std::string(250, 'n')},
+                                  {".x/pipe", "", ".x/pipe", 0, 0, 010644},
+                                  {".x/link", "/etc", ".x/link", 0, 0, 0120777},
+                                  {".x/secret", "x", ".x/secret", 1},
+                                  {".x/s\\b"}};
+  for (int i = 0; i < 1200; ++i) zipped.push_back({cat(".git/", i)});
+  CHECK(unpacked(folder, zip(zipped), "a.zip") == "");
+  CHECK(std::distance(fs::directory_iterator(folder.path() / "to"), {}) == 1);
+  // Names that lead out are no others'.
+  CHECK(refused({{"a"}, {".x/../../b"}}).starts_with(".x/../../b: \"..\" in its name"));
+  CHECK(refused({{"a"}, {"/.x/b"}}).starts_with("/.x/b: an absolute name"));
+  CHECK(refused({{".x/a"}}).starts_with("no files in it but those left out"));
+}
+
+TEST_CASE("archive: what is left out is read over within limits alone") {
+  ArchiveLimits limits;
+  limits.left_out_count = 2;
+  limits.left_out_bytes = 5000;
+  const std::string how =
+      "; make the archive without the folders whose names begin with a dot, and __pycache__";
+  const std::string half(2500, 'x');
+  CHECK(refused({{"a"}, {".x/a", half}, {".x/b", half}}, limits) == "");
+  CHECK(refused({{"a"}, {".x/a", half}, {".x/b", half + "x"}}, limits) ==
+        ".x/b: with it what is left out is larger than 5000 bytes" + how);
+  CHECK(refused({{"a"}, {".x/a"}, {".x/b"}, {".x/c"}}, limits) ==
+        ".x/c: with it more than 2 names are left out" + how);
+  const TempDir folder;
+  CHECK(unpacked(folder, zip({{"a"}, {".x/a"}, {".x/b"}, {".x/c"}}), "a.zip", limits) ==
+        ".x/c: with it more than 2 names are left out" + how);
+  CHECK(
+      unpacked(folder, zstd(tar({{"a"}, {".x/bomb", std::string(64 << 20, '\0')}})), "a.tar.zst") ==
+      ".x/bomb: with it the files and what is left out are more than 200 times as large as the "
+      "archive" +
+          how);
+}
+
+TEST_CASE("archive: a zip's FIFO is no file") {
+  const TempDir folder;
+  for (const unsigned type : {010000u, 020000u, 060000u, 0140000u}) {
+    CHECK(unpacked(folder, zip({{"a"}, {"b", "", "b", 0, 0, type | 0644}}), "a.zip") ==
+          "b: neither a file nor a folder; devices, FIFOs and sockets may not be handed in: leave "
+          "it out");
+  }
+  CHECK(unpacked(folder, zip({{"a"}, {"b", "c", "b", 0, 0, 0120777}}), "a.zip") ==
+        "b: a link; put the file itself in its place");
+  CHECK(unpacked(folder, zip({{"a"}, {"b", "", "b", 0, 0, 0644}}), "a.zip") == "");
 }
 
 TEST_CASE("archive: a link cannot be written through") {
@@ -431,7 +499,12 @@ TEST_CASE("archive: a zip's central directory is read into memory within limits 
   CHECK(unpacked(folder, zip(many), "a.zip", limits) == "");
   many.push_back({"f4"});
   CHECK(unpacked(folder, zip(many), "a.zip", limits) ==
-        "more than 4 files and folders; hand in fewer");
+        "f4: more than 4 files and folders; hand in fewer");
+  limits.left_out_count = 2;
+  many.push_back({".x"});
+  many.push_back({".y"});
+  CHECK(unpacked(folder, zip(many), "a.zip", limits) ==
+        "more than 6 files and folders; hand in fewer");
   std::string large = zip({{"a"}});
   const std::size_t end = large.size() - 22, extra = 60'000;
   large.insert(end, extra, 'x');
@@ -517,6 +590,7 @@ TEST_CASE("archive: zeros after a tar do not keep the reader for ever") {
   ArchiveLimits limits;
   limits.bytes = 1 << 20;
   limits.names.count = 10;
+  limits.left_out_bytes = limits.left_out_count = 0;
   const std::string few = tar({{"a"}}) + std::string(1 << 20, '\0');
   const std::string many = tar({{"a"}}) + std::string(4 << 20, '\0');
   for (const auto& compressed : {gzip, zstd}) {

@@ -483,6 +483,18 @@ TEST_CASE("what a challenge hides is no part of it") {
   }
 }
 
+TEST_CASE("what hidden may name is said whole") {
+  const Folder folder;
+  for (const char* name : {"sol/", "./sol.py", ".git", "a/.b", "a//b", "/a", ".."}) {
+    folder.file("challenge.json", with("[\"notes\"]", cat("[\"", name, "\"]")));
+    CHECK(
+        folder.error() ==
+        cat("challenge.json: hidden[0]: expected a path of letters, digits, \"_\", \"-\" and "
+            "\".\", with \"/\" between its parts alone, of which none begins with \".\", found \"",
+            name, "\""));
+  }
+}
+
 TEST_CASE("a challenge that changes after it was read is not copied as what it was") {
   const Folder folder;
   const Challenge challenge = folder.read();

@@ -2,6 +2,7 @@
 #include "store/submission_files.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include "archive.h"
 #include "error.h"
@@ -48,6 +49,23 @@ TEST_CASE("submission files: a folder needs an entry, and Python comes first") {
   write_file_atomically(from / "submission.py", "text");
   CHECK(entry_file(from) == "submission.py");
   CHECK(entry_file(work.path() / "missing") == "");
+}
+
+TEST_CASE("submission files: setuid and setgid are refused of files, and no matter of folders") {
+  const TempDir work("kjudge-test");
+  const fs::path from = work.path() / "from";
+  fs::create_directories(from / "shared");
+  write_file_atomically(from / "submission.py", "text");
+  write_file_atomically(from / "shared/a.sh", "text");
+  REQUIRE(::chmod((from / "shared").c_str(), 03775) == 0);
+  REQUIRE(::chmod((from / "shared/a.sh").c_str(), 01755) == 0);
+  CHECK(copy_submission(from, work.path() / "a", 100).count == 2);
+  for (const mode_t mode : {04755, 02755, 04644}) {
+    REQUIRE(::chmod((from / "shared/a.sh").c_str(), mode) == 0);
+    CHECK_THROWS_WITH_AS(copy_submission(from, work.path() / "b", 100),
+                         "shared/a.sh: a setuid or setgid bit; take it away with chmod ug-s",
+                         Error);
+  }
 }
 
 TEST_CASE("submission files: a submission.py that is a folder, or lies deeper, is told as that") {

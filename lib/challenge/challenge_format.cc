@@ -393,12 +393,14 @@ const FieldTable<ChallengeFile>& challenge_table() {
                                         "-[!-~]+"),
                           0, 100),
                 "flags of nvcc that a contestant may choose"),
-       optional(
-           "hidden", &File::hidden,
-           list_kind(matching_kind("a path of letters, digits, \".\", \"_\" and \"-\"",
-                                   "[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*"),
-                     0, 1000),
-           "files and folders beside it that are no part of the challenge"),
+       optional("hidden", &File::hidden,
+                list_kind(
+                    matching_kind(
+                        "a path of letters, digits, \"_\", \"-\" and \".\", with \"/\" between its "
+                        "parts alone, of which none begins with \".\"",
+                        "[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*"),
+                    0, 1000),
+                "files and folders beside it that are no part of the challenge"),
        optional("limits", &File::limits, object_kind(limits_table()), "what a submission may take"),
        optional("rates", &File::rates, list_kind(object_kind(rates_table()), 0, 100),
                 "what devices do at most, by their maker, for the floors of shapes that say their "

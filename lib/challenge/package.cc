@@ -2,11 +2,11 @@
 #include "challenge/package.h"
 
 #include <algorithm>
-#include <regex>
 
 #include "challenge/program_files.h"
 #include "error.h"
 #include "file.h"
+#include "server_address.h"
 #include "sha256.h"
 
 namespace kjudge {
@@ -14,9 +14,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Without a password, which everyone who downloads would have, and without what would end a string
-// of Python.
-constexpr const char* kServerPattern = "(https?://[A-Za-z0-9._:-]+(/[A-Za-z0-9._~%+-]+)*)?";
+// The pattern is for schemas, and the looser of the two rules.
+Kind<std::string> server_kind() {
+  const std::string what = "an http or https address";
+  Kind<std::string> kind =
+      matching_kind(what,
+                    "https?://([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:]+\\])(:[1-9][0-9]{0,4})?"
+                    "(/[A-Za-z0-9._~%+-]+)*");
+  kind.read = [what, read = kind.read](const JsonCursor& at) {
+    std::string address = read(at);
+    ServerAddress ignored;
+    if (!read_server_address(address, ignored).empty()) at.expected(what);
+    return address;
+  };
+  return kind;
+}
 
 FieldTable<PackedFile> packed_file_table() {
   return FieldTable<PackedFile>(
@@ -24,17 +36,9 @@ FieldTable<PackedFile> packed_file_table() {
        required("sha256", &PackedFile::sha256, hexadecimal_kind(64), "of its bytes")});
 }
 
-std::string without_slash(std::string server) {
-  while (server.ends_with('/')) server.pop_back();
-  return server;
-}
-
-void check_server(const std::string& server) {
-  if (std::regex_match(server, std::regex(kServerPattern))) return;
-  throw Error(Fault::usage,
-              cat("--server ", server,
-                  ": expected an address such as https://contest.example.org, without "
-                  "user, password or query"));
+std::string stored_server(const std::string& server) {
+  ServerAddress ignored;
+  return server.empty() ? "" : require_server_address(server, ignored);
 }
 
 // Whether it lies in an unpacked package, as that has it: what it hides was left out there, and
@@ -60,6 +64,17 @@ void require_hidden(const Challenge& challenge) {
   }
 }
 
+// Whether no part of it is empty, "." or "..".
+bool stays_below(std::string_view name) {
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('/', begin), name.size());
+    const std::string_view part = name.substr(begin, end - begin);
+    if (part.empty() || part == "." || part == "..") return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
 // `variable = ""` of submit.py with its value.
 void assign(std::string& script, std::string_view variable, const std::string& value) {
   const std::string line = cat("\n", variable, " = \"\"\n");
@@ -71,8 +86,7 @@ void assign(std::string& script, std::string_view variable, const std::string& v
 class Packing {
  public:
   Packing(const Challenge& challenge, const PackageOptions& options)
-      : challenge_(challenge), server_(without_slash(options.server)) {
-    check_server(server_);
+      : challenge_(challenge), server_(stored_server(options.server)) {
     require_hidden(challenge);
     program_ = program_files(options.binary);
   }
@@ -84,13 +98,15 @@ class Packing {
     Package package;
     package.manifest = manifest();
     files_.push_back({"package.json", package_to_json(package.manifest)});
-    const std::string folder = cat(challenge_.name, "-", challenge_.version, "/");
-    for (ArchiveFile& file : files_) file.name = folder + file.name;
+    for (ArchiveFile& file : files_) file.name = folder() + file.name;
     package.bytes = make_archive(std::move(files_));
     return package;
   }
 
  private:
+  // What a package unpacks to.
+  std::string folder() const { return cat(challenge_.name, "-", challenge_.version, "/"); }
+
   // In lib/kjudge/packages, where kjudge finds it as the only one there is.
   void add_challenge() {
     read_challenge_files(challenge_, [&](const std::string& name, std::string bytes) {
@@ -99,6 +115,14 @@ class Packing {
       // What a contestant reads and changes is at the top too.
       if (name == "TASK.md" || name == "submission.py") files_.push_back(file);
       file.name = cat("lib/kjudge/packages/", challenge_.name, "/", name);
+      if (!fits_archive(folder() + file.name)) {
+        throw Error(
+            Fault::package,
+            cat((challenge_.folder / name).string(), ": too long a path for a package, where ",
+                folder(), "lib/kjudge/packages/", challenge_.name,
+                "/ stands before it: a tar has room for 100 bytes, and for 155 more before "
+                "a \"/\"; shorten it"));
+      }
       files_.push_back(std::move(file));
     });
   }
@@ -158,7 +182,7 @@ const FieldTable<PackageManifest>& package_table() {
                 "its version"),
        required("challenge_sha256", &M::challenge_sha256, hexadecimal_kind(64),
                 "of its files, as in results"),
-       optional("server", &M::server, matching_kind("an http or https address", kServerPattern),
+       optional("server", &M::server, server_kind(),
                 "where submit.py hands in; absent where none was given"),
        required("kjudge_version", &M::kjudge_version, line_kind(1, 100), "of the binary"),
        required("kjudge_commit", &M::kjudge_commit, line_kind(1, 100),
@@ -194,7 +218,18 @@ std::string package_to_json(const PackageManifest& manifest) {
 
 PackageManifest package_from_json(const std::string& text, const fs::path& path) {
   const Json json = parse_json(text, path.native(), Fault::malformed);
-  return package_table().read(JsonCursor(json, path.native(), Fault::malformed));
+  PackageManifest manifest =
+      package_table().read(JsonCursor(json, path.native(), Fault::malformed));
+  for (std::size_t i = 0; i < manifest.files.size(); ++i) {
+    const auto refuse = [&](std::string_view why) {
+      throw Error(Fault::malformed, cat(path.native(), ": files[", i, "].name: ", why));
+    };
+    const std::string& name = manifest.files[i].name;
+    if (!stays_below(name))
+      refuse("expected a path below the package's folder, without \".\" and \"..\"");
+    if (i > 0 && manifest.files[i - 1].name >= name) refuse("expected names in order, each once");
+  }
+  return manifest;
 }
 
 Package make_package(const Challenge& challenge, const PackageOptions& options) {

@@ -61,6 +61,7 @@ class Collection {
     std::error_code error;
     binary_ = fs::canonical(given, error);
     if (error) throw Error(Fault::usage, cat(given.string(), ": ", error.message()));
+    if (!fs::is_regular_file(binary_)) refuse("not a regular file");
     const bool running = fs::equivalent(binary_, "/proc/self/exe");
     library_ = running ? library_directory() : binary_.parent_path().parent_path() / "lib/kjudge";
     if (running) loaded_ = loaded_libraries();

@@ -26,11 +26,6 @@ struct FolderEntry {
   bool executable = false;
 };
 
-// Of the system's, not of the contestant's making.
-bool left_out(std::string_view name) {
-  return name.starts_with('.') || name == "__pycache__" || name == "__MACOSX";
-}
-
 [[noreturn]] void refuse(const std::string& name, std::string_view why) {
   throw Error(Fault::submission, cat(printable_name(name) ? name : "a file", ": ", why));
 }
@@ -49,6 +44,7 @@ void list_folder(const fs::path& folder, const std::string& prefix, NameRules& r
           "only regular files and folders may be handed in; replace the link or device by a file");
     }
     const bool inner = S_ISDIR(status.st_mode);
+    if (!inner && (status.st_mode & (S_ISUID | S_ISGID)) != 0) refuse(path, kSetId);
     const std::string rule =
         rules.add(path, inner ? NameRules::Kind::folder : NameRules::Kind::file);
     if (!rule.empty()) refuse(path, rule);

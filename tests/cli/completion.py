@@ -70,6 +70,7 @@ class Completion(_kjudge.Case):
         self.assertEqual(self.ask_bash("score", "o"), {"one.json"})
         self.assertEqual(self.ask_bash("judge", "--from", ""), {"folder", "tmp"})
         self.assertEqual(self.ask_bash("capture", "-o", "one"), {"one.json"})
+        self.assertEqual(self.ask_bash("judge", "--keep-bundles", ""), {"all", "best"})
         self.assertEqual(self.ask_bash("selftest", "--shape", ""), set())
         self.assertEqual(self.ask_bash("doctor", ""), set())
 
@@ -115,6 +116,7 @@ class Completion(_kjudge.Case):
                 self.assertEqual(self.ask_fish("%s %s " % (command, option)), of)
         self.assertIn("one.json", self.ask_fish("score o"))
         self.assertEqual(self.ask_fish("judge --from "), {"folder/", "tmp/"})
+        self.assertEqual(self.ask_fish("judge --keep-bundles "), {"all", "best"})
         self.assertEqual(self.ask_fish("selftest --shape "), set())
 
     @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")

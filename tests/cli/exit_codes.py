@@ -91,6 +91,18 @@ class ExitCodes(_kjudge.Case):
                     self.assertIn("nothere", err)
         self.assertIn("kjudge: host: nothere: No such file", self.run_kjudge("score", "nothere", status=6)[1])
 
+    def test_pages_name_the_codes_of_a_cache_and_a_bundle_that_cannot_be_used(self):
+        challenge = os.path.join(_kjudge.ROOT, "packages", "softmax")
+        self.write("right.py", _kjudge.RIGHT)
+        os.mkdir(self.path("folder"))
+        for arguments, code, why in (
+                (["selftest", "right.py", "--challenge", challenge, "--pairs", "1"], 6, "cache"),
+                (["dump", "folder"], 3, "no regular file")):
+            _, err = self.run_kjudge(*arguments, status=code, XDG_CACHE_HOME="/dev/null/cache")
+            with open(os.path.join(_kjudge.SHARE, "man", "man1", "kjudge-%s.1" % arguments[0])) as file:
+                codes = file.read().partition(".Sh EXIT STATUS")[2].partition(".El")[0]
+            self.assertRegex(codes, r"(?s)\.It %d\n[^.]*?(\.Xr[^.]*)?%s" % (code, why))
+
     def test_errors_of_score_and_rank_lack_the_word_malformed(self):
         """Each error begins with whose fault it is, as kjudge(1) has it."""
         self.write("result.json", "{")

@@ -77,8 +77,9 @@ class Manual(_kjudge.Case):
                 for entry in options + arguments:
                     tag = entry.names.replace(",", ", ")
                     if entry.is_option and entry.value:
-                        tag += " " + (entry.value.replace("|", " | ") if entry.is_words
-                                      else entry.value.lower())
+                        has_words = any(part.islower() for part in entry.value.split("|"))
+                        tag += " " + (entry.value.replace("|", " | ") if has_words
+                                      else entry.value).lower()
                     found = [name for name in in_page if name in (tag, tag + " ...")]
                     self.assertEqual(len(found), 1, (tag, list(in_page)))
                     text = " ".join(in_page.pop(found[0]).split())

@@ -14,6 +14,7 @@ import sys
 
 import _kjudge
 
+HARNESS = os.path.join(_kjudge.ROOT, "harness")
 NAME = "softmax-1"
 
 
@@ -43,6 +44,12 @@ class Pack(_kjudge.Case):
             self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         self.status_of_harness = done.returncode
         return done.stdout, done.stderr
+
+    def load_harness(self, path):
+        specification = importlib.util.spec_from_file_location("harness", path)
+        harness = importlib.util.module_from_spec(specification)
+        specification.loader.exec_module(harness)
+        return harness
 
     def edit_json(self, path, **changes):
         with open(path) as file:
@@ -208,6 +215,57 @@ class Pack(_kjudge.Case):
             _, err = self.pack(challenge, "--server", bad, status=2)
             self.assertIn("--server", err)
 
+    def test_one_rule_for_servers(self):
+        """What pack stores submit.py, kjudge submit and harness.py take, and none of them takes more."""
+        challenge = self.small_challenge()
+        harness = self.load_harness(os.path.join(HARNESS, "harness.py"))
+        no_token = dict(os.environ, KERNELS_TOKEN="")
+        good = ("http://h", "https://contest.example.org/a/b~+-_.c/%7e", "http://h:1", "http://h:65535/",
+                "http://[::1]:80", "https://[2001:db8::A:1]/x", "http://[1:2:3:4:5:6:7:8]",
+                "http://[1:2:3:4:5:6:7::]", "http://h_1.a-b:80/...", "http://127.0.0.1:8080")
+        bad = {"http://h:99999": "not a port", "http://h:80:90": "not a port", "http://h:": "not a port",
+               "http://h:0": "not a port", "http://[::1]80": "not a port", "http://[::1]:": "not a port",
+               "http://h/%zz": "not a path", "http://h/../x": "not a path", "http://h/.": "not a path",
+               "http://h/a//b": "not a path", "http://h//": "not a path", "http://h/%4": "not a path",
+               "http://h/'": "not a path", "http://[::1": "no IPv6 address", "http://[]": "no IPv6 address",
+               "http://[1:2:3:4::5:6:7:8]": "no IPv6 address", "http://[::1.2.3.4]": "no IPv6 address",
+               "http://[fe80::1%25a]": "no IPv6 address", "http://[1::2::3]": "no IPv6 address",
+               "http://::1": "names no host", "http://": "names no host", "http:///a": "names no host",
+               "http://a..b": "not a host", "http://-a": "not a host", "http://a.": "not a host",
+               "http://%s" % ("a" * 64): "not a host", "http://h/%s" % ("a" * 200): "at most 200 bytes",
+               "h": "expected an http or https", "http://u:p@h": "no user and password"}
+        for address in good + tuple(bad):
+            why = bad.get(address)
+            stored = address[:-1] if address.endswith("/") and not why else address
+            self.assertEqual(re.fullmatch(harness.SERVER, stored) is None, why is not None, address)
+            if why or "[::1]" in address:
+                _, err = self.pack(challenge, "--server", address, "--no-check", status=2 if why else 0)
+                self.assertIn(why or "", err)
+            for command in ([sys.executable, os.path.join(HARNESS, "submit.py"), "--status", "1"],
+                            [_kjudge.BINARY, "status", "1"]):
+                done = subprocess.run(command + ["--server", address], env=no_token, text=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                self.assertEqual(done.returncode, 2 if why else 4, (command, address, done.stderr))
+                self.assertIn(why or "KERNELS_TOKEN", done.stderr)
+        self.assertIsNone(re.fullmatch(harness.SERVER, ""))
+
+    def test_paths_that_no_archive_has_room_for_are_the_challenges_fault(self):
+        challenge = self.small_challenge()
+        long = os.path.join(challenge, "n" * 240)
+        self.write(long, "x")
+        _, err = self.pack(challenge, "--no-check", status=3)
+        self.assertIn("kjudge: package: %s: too long a path for a package, where softmax-1/lib" % long, err)
+        os.unlink(long)
+        name = "x" * 300 + ".tar.zst"
+        _, err = self.pack(challenge, "--no-check", output=name, status=6)
+        self.assertRegex(err, r"kjudge: host: (\S*/)?%s: File name too long\n" % name)
+
+    def test_what_is_no_file_is_no_binary(self):
+        challenge = self.small_challenge()
+        for binary in (self.folder, "/dev/null"):
+            _, err = self.pack(challenge, "--no-check", "--binary", binary, status=2)
+            self.assertIn("kjudge: usage: %s: not a regular file; name bin/kjudge of an installation" % binary, err)
+
     def test_binaries_that_cannot_be_packed(self):
         challenge = self.small_challenge()
         alone = self.path("bin", "kjudge")
@@ -297,6 +355,18 @@ class Pack(_kjudge.Case):
         with self.subTest("no compiler"):
             _, err = self.harness(package, "submission.py", status=5, CC="no-such-compiler -O2")
             self.assertIn("missing: there is no C compiler (no-such-compiler)", err)
+
+        with self.subTest("a compiler of blanks is the usual one"):
+            self.harness(package, "submission.py", "--pairs", "1", CC=" ")
+
+        with self.subTest("no torch, after an option with a value"):
+            harness = self.load_harness(os.path.join(package, "harness.py"))
+            options = [one.names for one in self.options_of("selftest")[0] if one.value]
+            self.assertEqual(set(harness.WITH_VALUE), set(options))
+            path = self.write("with_torch.py", "import torch\n" + _kjudge.RIGHT)
+            for arguments in (["--shape", "64x48", path], ["--pairs=1", path], ["--eager", path]):
+                _, err = self.harness(package, *arguments, python=["-S"], status=5)
+                self.assertIn("with_torch.py imports torch, which", err)
 
         with self.subTest("no torch"):  # -S: without the packages that this machine has
             for text, says in (("import torch\n", True), ("import torch.nn as nn\n", True),
@@ -427,9 +497,7 @@ class Pack(_kjudge.Case):
             right = json.load(file)
         with open(os.path.join(_kjudge.SHARE, "kjudge", "schema", "kjudge-package-1.json")) as file:
             schema = json.load(file)
-        specification = importlib.util.spec_from_file_location("harness", os.path.join(package, "harness.py"))
-        harness = importlib.util.module_from_spec(specification)
-        specification.loader.exec_module(harness)
+        harness = self.load_harness(os.path.join(package, "harness.py"))
         self.assertEqual(set(harness.FIELDS) | {"files"}, set(schema["properties"]))
         self.assertEqual(set(harness.FILE_FIELDS), set(schema["properties"]["files"]["items"]["properties"]))
 
@@ -454,23 +522,28 @@ class Pack(_kjudge.Case):
         tried = 0
         for document, name, part, where in places(right, schema["properties"], ""):
             for value in wrong:
-                if value == "" and name == "server":
-                    continue
                 kept, document[name] = document[name], value
                 self.assertRegex(refused(json.dumps(right)), r"json: %s(\[0\])?: expected .*" % re.escape(where))
                 document[name] = kept
                 tried += 1
             if name != "server":
                 kept = document.pop(name)
-                if name == "files":
-                    refused(json.dumps(right))
-                else:
-                    self.assertIn('field "%s" is missing; expected ' % name, refused(json.dumps(right)))
+                self.assertIn('field "%s" is missing; expected ' % name, refused(json.dumps(right)))
                 document[name] = kept
             document["unheard_of"] = 1
             self.assertIn('"unheard_of": unknown field', refused(json.dumps(right)))
             del document["unheard_of"]
         self.assertGreater(tried, 150)
+        files = right["files"]
+        first = files[0]
+        for wrong, says in (
+                ([], "files: expected a list of 1 to 100000 items, found a list of 0;"),
+                (files[::-1], "files[1].name: expected names in order, each once;"),
+                ([first] + files, "files[1].name: expected names in order, each once;"),
+                ([dict(first, name="bin/../bin/kjudge")], "files[0].name: expected a path below the package's"),
+                ([dict(first, name="/TASK.md")], "files[0].name: expected a path below the package's"),
+                ([dict(first, name="./TASK.md")], "files[0].name: expected a path below the package's")):
+            self.assertIn(says, refused(json.dumps(dict(right, files=wrong))))
         self.assertIn("expected an object, found null", refused("null"))
         self.assertIn("expected an object, found a list", refused("[]"))
         self.assertIn("levels of lists", refused("[" * 100000))

@@ -168,6 +168,18 @@ class Submit(_kjudge.Case):
         result = self.evaluate("mine.tar.gz", "--challenge", self.small_challenge(), "--pairs", "1")
         self.assertEqual(result["verdict"], "accepted")
 
+    def test_a_setuid_file_is_refused(self):
+        self.write("mine/submission.py", _kjudge.RIGHT)
+        self.write("mine/.a", "1")
+        self.write("mine/a", "1")
+        os.chmod(self.path("mine"), 0o2755)
+        os.chmod(self.path("mine/.a"), 0o4755)
+        for mode, status in ((0o1755, 75), (0o4755, 2), (0o2755, 2)):
+            os.chmod(self.path("mine/a"), mode)
+            _, err = self.submit("mine", "--run", "r", "--challenge", "c", "--patience", "0",
+                                 server="http://127.0.0.1:9", status=status)
+            self.assertEqual("a: a setuid or setgid bit; take it away with chmod ug-s" in err, status == 2)
+
     def test_folders_that_cannot_be_handed_in(self):
         os.mkdir(self.path("empty"))
         self.write("linked/submission.py", "1")
@@ -346,9 +358,9 @@ class Submit(_kjudge.Case):
             self.assertNotIn("Traceback", err)
 
     def test_servers_that_are_no_address(self):
-        for server, why in (("https://[bad", "not an address"), ("http://", "names no host"),
-                            ("http://:80", "names no host"), ("http://127.0.0.1:abc", "not an address"),
-                            ("http://127.0.0.1:99999", "not an address"), ("http://a..b", "not an address"),
+        for server, why in (("https://[bad", "no IPv6 address"), ("http://", "names no host"),
+                            ("http://:80", "names no host"), ("http://127.0.0.1:abc", "not a port"),
+                            ("http://127.0.0.1:99999", "not a port"), ("http://a..b", "not a host"),
                             ("http://h/a b", "no spaces"), ("http://h\n", "no spaces"),
                             ("http://h/\u00e9", "only ASCII")):
             _, err = self.submit("--status", "1", server=server, status=2)

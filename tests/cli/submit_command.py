@@ -85,6 +85,7 @@ class SubmitCommand(submit.Submit):
     def test_servers_that_are_no_address(self):
         for server, why in (("http://", "names no host"), ("http://:80", "names no host"),
                             ("http://127.0.0.1:abc", "not a port"), ("http://127.0.0.1:99999", "not a port"),
+                            ("http://[::1", "no IPv6 address"), ("http://h/../x", "not a path"),
                             ("http://u:p@h/", "no user and password"), ("http://h/?x", "without ? and #"),
                             ("http://h/a b", "no spaces"), ("http://h/\u00e9", "only ASCII")):
             _, err = self.submit("--status", "1", server=server, status=2)

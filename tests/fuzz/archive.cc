@@ -40,6 +40,7 @@ void check_tree(const fs::path& folder) {
   for (const auto& item : fs::recursive_directory_iterator(folder)) {
     const auto status = item.symlink_status();
     require(fs::is_regular_file(status) || fs::is_directory(status));
+    require(!left_out(item.path().filename().native()));
     const auto odd = fs::perms::set_uid | fs::perms::set_gid | fs::perms::sticky_bit;
     require((status.permissions() & odd) == fs::perms::none);
   }
@@ -54,7 +55,8 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   const fs::path to = folder.path() / "in/to";
   ArchiveLimits limits;
   limits.names.count = 20;
-  limits.bytes = 4 << 20;
+  limits.bytes = limits.left_out_bytes = 4 << 20;
+  limits.left_out_count = 20;
   bool taken = true;
   try {
     unpack_archive(folder.path() / "in/a", to, limits, Fault::submission);

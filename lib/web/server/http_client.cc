@@ -14,13 +14,13 @@
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
-#include <charconv>
 #include <exception>
 #include <filesystem>
 #include <optional>
 
 #include "error.h"
 #include "judge/interrupt.h"
+#include "server_address.h"
 
 namespace kjudge {
 namespace {
@@ -107,45 +107,13 @@ asio::awaitable<HttpReply> exchange(const Place& place, const Message& message,
 
 }  // namespace
 
-HttpClient::HttpClient(const std::string& address) : address_(address) {
-  const auto refuse = [&](std::string_view why) {
-    throw Error(Fault::usage, cat("--server ", address, ": ", why));
-  };
-  // Not shown: a password may be in it.
-  const std::size_t scheme = address.find("://");
-  const std::size_t from = scheme == address.npos ? 0 : scheme + 3;
-  if (address.substr(from, address.find_first_of("/?#", from) - from).find('@') != address.npos) {
-    throw Error(
-        Fault::usage,
-        "--server: an address has no user and password; the token in KERNELS_TOKEN says who "
-        "you are");
-  }
-  while (address_.ends_with('/') && !address_.ends_with("//")) address_.pop_back();
-  tls_ = address_.starts_with("https://");
-  if (!tls_ && !address_.starts_with("http://")) refuse("expected an http or https address");
-  if (!std::all_of(address_.begin(), address_.end(), [](char c) { return c > ' ' && c < 127; })) {
-    refuse("an address has no spaces and only ASCII characters");
-  }
-  const std::string rest = address_.substr(tls_ ? 8 : 7);
-  const std::size_t slash = std::min(rest.find_first_of("/?#"), rest.size());
-  std::string place = rest.substr(0, slash);
-  prefix_ = rest.substr(slash);
-  if (prefix_.find_first_of("?#") != std::string::npos)
-    refuse("expected an address without ? and #, which paths are added to");
-  port_ = tls_ ? "443" : "80";
-  const auto colon = place.rfind(':');
-  if (colon != place.npos && place.find(']', colon) == place.npos) {
-    port_ = place.substr(colon + 1);
-    place.resize(colon);
-    unsigned short number = 0;
-    const auto [end, bad] = std::from_chars(port_.data(), port_.data() + port_.size(), number);
-    if (bad != std::errc() || end != port_.data() + port_.size()) refuse("not a port");
-  }
-  if (place.size() > 2 && place.front() == '[' && place.back() == ']') {
-    place = place.substr(1, place.size() - 2);
-  }
-  host_ = place;
-  if (host_.empty()) refuse("names no host");
+HttpClient::HttpClient(const std::string& address) {
+  ServerAddress parts;
+  address_ = require_server_address(address, parts);
+  tls_ = parts.tls;
+  host_ = parts.host;
+  port_ = parts.port;
+  prefix_ = parts.path;
 }
 
 bool HttpClient::is_private() const {
