@@ -63,7 +63,6 @@ import sys
 import tarfile
 import time
 import urllib.error
-import urllib.parse
 import urllib.request
 import uuid
 
