@@ -161,8 +161,8 @@ Backlog backlog(const std::vector<ScoredSubmission>& submissions, const Terms& t
     }
     double& turn = turns[holder_of(identity)];
     turn = std::max(turn, submission.claimed());
-    if (!submission.unreadable.empty()) continue;
     const auto [evaluation, answer] = evaluations_on(submission, terms, options.invalid);
+    if (!submission.unreadable.empty()) continue;
     if (evaluation == nullptr && !identity.keep && has_verdict(submission)) continue;
     if (evaluation != nullptr && evaluation->verdict != Verdict::judge_error) {
       if (answer != nullptr) {

@@ -125,6 +125,12 @@ class JudgeAgain(_judge_again.Case):
         self.assertEqual((again["judged_again"], again["play_offs"]), ([], []))
         self.assertEqual(self.json("rank", "results"), found)
 
+    def exported(self, *arguments):
+        """How many play-offs an export has."""
+        self.run_kjudge("export", "results", "-o", "out.zst", *arguments)
+        lines = subprocess.run(["zstd", "-dc", self.path("out.zst")], stdout=subprocess.PIPE, check=True).stdout
+        return sum(json.loads(line)["kind"] == "playoff" for line in lines.splitlines())
+
     def test_every_group_is_played_off(self):
         self.judge(**{run: _kjudge.RIGHT + "# %s\n" % run for run in ("ada", "ben", "cyd", "dan")})
         self.tie({1: 1, 2: 1, 3: 3, 4: 3})

@@ -571,7 +571,7 @@ class Pack(_kjudge.Case):
                                   r"unpack the package again\n$")
         self.edit_json(path, files=[])
         _, err = self.harness(package, "submission.py", status=3)
-        self.assertEqual(err, "kjudge: package.json: files: expected a list of 1 to 100000 items, found 0; "
+        self.assertEqual(err, "kjudge: package.json: files: expected a list of 1 to 100000 items, found a list of 0; "
                               "unpack the package again\n")
 
     def test_a_fifo_or_device_in_the_place_of_a_file(self):
@@ -617,6 +617,8 @@ class Pack(_kjudge.Case):
                     self.assertEqual(rule, (schema["minimum"], schema["maximum"]), name)
                 elif "enum" in schema:
                     self.assertEqual([rule], schema["enum"], name)
+                elif rule == harness.SERVER:  # that of the schema is wider; see test_one_rule_for_servers
+                    self.assertRegex("http://[::1]:80/a", schema["pattern"])
                 elif rule.startswith(harness.LINE[:5]):
                     for code in [*range(0x3000), *range(0xfe00, 0x10000), 0x1f680]:
                         right = re.fullmatch(schema["pattern"], chr(code)) is not None

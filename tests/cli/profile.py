@@ -136,7 +136,7 @@ class Profile(_kjudge.Case):
             self.write("from/%s.py" % run, _kjudge.RIGHT + "# %s\n" % run)
             _, err = self.judge(*arguments, **environment)
             self.assertIn(run + ": accepted", err)
-            self.assertEqual("no profile: ncu wrote no report; ncu said:\nodd" in err, run == "fay", err)
+            self.assertEqual("no profile: ncu wrote no report; ncu said:\n  odd" in err, run == "fay", err)
         with open(self.path("call")) as file:
             self.assertIn("--set full", file.read())
         self.assertRegex(self.judge("--pages", "site")[1], "nothing was waiting")
