@@ -143,14 +143,6 @@ class JudgeLeavesOut(_kjudge.Case):
             self.assertIn("%s cannot be read: Permission denied" % os.path.basename(name), one["message"])
         self.assertEqual([one["run"] for one in done["judged"]], ["cyd"])
 
-    def change_challenge(self, **fields):
-        file = os.path.join(self.challenge, "challenge.json")
-        with open(file) as opened:
-            challenge = json.load(opened)
-        challenge.update(fields)
-        with open(file, "w") as opened:
-            json.dump(challenge, opened)
-
     def test_the_kept_copy_of_a_challenge_does_not_go_stale(self):
         self.judge()
         self.change_challenge(bounty="a mug")

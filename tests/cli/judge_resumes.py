@@ -110,14 +110,6 @@ class JudgeResumes(_kjudge.Case):
         self.assertIn("ada", out)
         self.assertIn(os.path.relpath(bad, self.folder), err)
 
-    def change_challenge(self, **changes):
-        path = os.path.join(self.challenge, "challenge.json")
-        with open(path) as file:
-            challenge = json.load(file)
-        challenge.update(changes)
-        with open(path, "w") as file:
-            json.dump(challenge, file)
-
     def test_new_version_is_judged_again_and_ranked(self):
         self.run_kjudge(*self.arguments)
         self.change_challenge(title="Changed")
