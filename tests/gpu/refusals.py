@@ -2,8 +2,10 @@
 """One small program for each thing that a recording cannot hold, with the rule and words of its
 message; and kernels that go wrong in a replay, after which the next evaluation is right."""
 
+import concurrent.futures
 import json
 import os
+import tempfile
 import unittest
 
 from _gpu import BINARY, HERE, Case, python, run
@@ -206,17 +208,21 @@ class Refusals(Case):
                               "--json", status=status, env=self.environment))
 
     def capture(self, source):
-        path = self.path("submission.py")
-        with open(path, "w") as file:
-            file.write(source)
-        return json.loads(run(BINARY, "capture", path, "--challenge", self.challenge, "-o",
-                              self.path("b.kjb"), "--json", status=1, env=self.environment))
+        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+            path = os.path.join(folder, "submission.py")
+            with open(path, "w") as file:
+                file.write(source)
+            return json.loads(run(BINARY, "capture", path, "--challenge", self.challenge, "-o",
+                                  os.path.join(folder, "b.kjb"), "--json", status=1, env=self.environment))
 
     def test_every_rule(self):
         cases = [(rule, *case) for rule, case in REFUSED.items()] + REFUSED_TOO
-        for rule, prepare, kernel_fn, words in cases:
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            captures = [pool.submit(self.capture, SUBMISSION % (N, prepare, kernel_fn))
+                        for _, prepare, kernel_fn, _ in cases]
+        for (rule, _, kernel_fn, words), capture in zip(cases, captures):
             with self.subTest(rule, kernel_fn=kernel_fn):
-                told = self.capture(SUBMISSION % (N, prepare, kernel_fn))
+                told = capture.result()
                 print("%s: %s" % (rule, told["message"]))
                 self.assertEqual(told["verdict"], "refused", told["message"] + told["log"][-2000:])
                 for part in [rule.strip() + ":"] + words:
