@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import _kjudge
 
@@ -19,11 +20,21 @@ NAME = "softmax-1"
 
 
 class Pack(_kjudge.Case):
+    packed = None
+
     def pack(self, *arguments, output=None, status=0, **environment):
         """(path of the archive, stderr)"""
         output = output or self.path("package.tar.zst")
         _, err = self.run_kjudge("pack", *arguments, "-o", output, status=status, **environment)
         return output, err
+
+    def small_package(self):
+        """The folder in what pack makes of small_challenge(), packed once for all tests."""
+        if Pack.packed is None:
+            folder = tempfile.mkdtemp(prefix="kjudge-test-")
+            self.addClassCleanup(shutil.rmtree, folder)
+            Pack.packed, _ = self.pack(self.small_challenge(), output=os.path.join(folder, "small.tar.zst"))
+        return self.unpack(Pack.packed)
 
     def unpack(self, archive, to="unpacked"):
         """The folder in the archive."""
@@ -192,7 +203,7 @@ class Pack(_kjudge.Case):
         return self.path("challenge")
 
     def test_a_submission_that_is_too_deep_for_pythons_parser(self):
-        package = self.unpack(self.pack(self.small_challenge())[0])
+        package = self.small_package()
         self.write(os.path.join(package, "deep.py"), "-" * 200000 + "1\n")
         out, _ = self.harness(package, "deep.py", "--pairs", "1", status=1)
         self.assertIn("verdict: ", out)  # of a MemoryError or a RecursionError
@@ -334,7 +345,7 @@ class Pack(_kjudge.Case):
         self.assertIn("hidden: baseline.py is needed", err)
 
     def test_missing_things_are_told(self):
-        package = self.unpack(self.pack(self.small_challenge())[0])
+        package = self.small_package()
         challenge = os.path.join(package, "lib", "kjudge", "packages", "softmax")
         manifest = os.path.join(package, "package.json")
 
@@ -394,7 +405,7 @@ class Pack(_kjudge.Case):
             self.assertIn("unpack the package again", err)
 
     def test_a_program_that_is_missing_or_not_executable(self):
-        package = self.unpack(self.pack(self.small_challenge())[0])
+        package = self.small_package()
         program = os.path.join(package, "bin", "kjudge")
         os.chmod(program, 0o644)
         _, err = self.harness(package, "submission.py", status=6)
@@ -408,7 +419,7 @@ class Pack(_kjudge.Case):
         self.assertIn("from source, build it", err)
 
     def test_files_of_a_package_that_are_missing(self):
-        package = self.unpack(self.pack(self.small_challenge())[0])
+        package = self.small_package()
         os.rename(os.path.join(package, "submission.py"), os.path.join(package, "mine.py"))
         for name in ("lib/kjudge/harness/driver.py", "lib/kjudge/libkjudge_recorder.so",
                      "lib/kjudge/packages/softmax/challenge.json", "include/kjudge/host_kernel.h"):
@@ -422,7 +433,7 @@ class Pack(_kjudge.Case):
 
     def test_links_in_a_package(self):
         """Python looks into a folder that is a link: it could hold another ctypes."""
-        package = self.unpack(self.pack(self.small_challenge())[0])
+        package = self.small_package()
         self.write("elsewhere/__init__.py", "raise SystemExit(7)\n")
         for parent in ("lib/kjudge/harness", "lib", "include/kjudge"):
             link = os.path.join(package, parent, "ctypes")
@@ -433,7 +444,7 @@ class Pack(_kjudge.Case):
             os.unlink(link)
 
     def test_a_package_without_its_package_json(self):
-        package = self.unpack(self.pack(self.small_challenge())[0])
+        package = self.small_package()
         manifest = os.path.join(package, "package.json")
         os.unlink(manifest)
         for _ in range(2):
@@ -443,7 +454,7 @@ class Pack(_kjudge.Case):
                 os.symlink("nowhere", manifest)
 
     def test_names_that_would_drive_a_terminal(self):
-        package = self.unpack(self.pack(self.small_challenge())[0])
+        package = self.small_package()
         self.write(os.path.join(package, "lib", "kjudge", "\033]0;taken\007\u202ex"), "")
         _, err = self.harness(package, "submission.py", status=3)
         self.assertEqual(err, "kjudge: package.json: files: lib/kjudge/?]0;taken??x is not among them; "
@@ -451,7 +462,7 @@ class Pack(_kjudge.Case):
 
     def test_files_of_a_package_that_are_not_as_they_were_packed(self):
         """A cut library would end Python or kjudge by a signal, a changed reference judge otherwise."""
-        package = self.unpack(self.pack(self.small_challenge())[0])
+        package = self.small_package()
         libraries = os.path.join(package, "lib", "kjudge")
         names = ["bin/kjudge", "lib/kjudge/packages/softmax/reference.py", "lib/kjudge/harness/capture.py",
                  "include/kjudge/host_kernel.h"]
@@ -559,7 +570,7 @@ class Pack(_kjudge.Case):
 
     def test_a_package_json_whose_files_were_cut(self):
         """What it no longer names would run unverified."""
-        package = self.unpack(self.pack(self.small_challenge())[0])
+        package = self.small_package()
         path = os.path.join(package, "package.json")
         with open(path) as file:
             files = json.load(file)["files"]
@@ -576,7 +587,7 @@ class Pack(_kjudge.Case):
 
     def test_a_fifo_or_device_in_the_place_of_a_file(self):
         """None is waited for, none is read for ever."""
-        package = self.unpack(self.pack(self.small_challenge())[0])
+        package = self.small_package()
         os.mkfifo(self.path("fifo.py"))
         os.mkdir(self.path("folder"))
         shutil.copy(os.path.join(package, "submission.py"), self.path("folder", "submission.py"))
@@ -631,7 +642,7 @@ class Pack(_kjudge.Case):
         self.assertEqual(tried, 11)
 
     def test_a_challenge_without_shapes(self):
-        package = self.unpack(self.pack(self.small_challenge())[0])
+        package = self.small_package()
         name = "lib/kjudge/packages/softmax/challenge.json"
         for content in ("[]", "{}", '{"shapes": 1}', '{"shapes": [{}]}', "[" * 100000):
             with open(os.path.join(package, name), "w") as file:
