@@ -64,6 +64,7 @@ class SupervisorDevice {
   // In this order: what is made before the copies cannot fail for want of memory that an arm took.
   void bind_arm(ArmName arm, const BoundBundle& bundle);
   void make_buffers();
+  void make_eviction(CacheMode cache);  // for workers
   void copy_memory(ArmName arm);
 
   // What a worker of the arm is given.
