@@ -248,6 +248,19 @@ void SupervisorDevice::make_buffers() {
   for (DeviceBuffer& transfer : transfers_) transfer = make_buffer(side_, most, Access::read_write);
 }
 
+// Of kjudge: this process, two workers, and those of Python.
+std::optional<std::string> SupervisorDevice::other_processes() {
+  if (!nvml_) return std::nullopt;
+  if (others_) return others_->seen();
+  std::size_t own = 3;
+  for (const bool there :
+       {inputs_python_ != nullptr, python_ != nullptr, custom_checks_ != nullptr}) {
+    own += there ? 1 : 0;
+  }
+  others_.emplace([this] { return nvml_->processes(); }, own);
+  return std::nullopt;
+}
+
 std::vector<std::uint64_t> SupervisorDevice::digests(std::size_t shape) {
   auto& inputs = inputs_[shape];
   std::vector<std::uint64_t> sums(inputs.size());
