@@ -10,9 +10,37 @@ import unittest.mock
 
 import _kjudge
 
+# What _peer_loops.py takes of torch and Triton, where no time passes.
+TORCH = """
+import types
+bfloat16 = int64 = int32 = float32 = None
+class Tensor:
+    def uniform_(self, low, high, generator=None): return self
+    def fill_(self, value): return self
+    def float(self): return self
+def empty(*size, dtype, device): return Tensor()
+def mul(a, b, out): pass
+def mm(a, b, out=None): return Tensor()
+def allclose(a, b, rtol, atol): return True
+class Generator:
+    def __init__(self, device): pass
+    def manual_seed(self, seed): pass
+class Event:
+    def __init__(self, enable_timing): pass
+    def record(self): pass
+    def elapsed_time(self, end): return 0.005
+cuda = types.SimpleNamespace(Event=Event, synchronize=lambda: None)
+backends = types.SimpleNamespace(cuda=types.SimpleNamespace(matmul=types.SimpleNamespace()))
+"""
+DO_BENCH = """
+def do_bench(fn, warmup, rep, return_mode):
+    fn()
+    return [0.005, 0.006] if return_mode == "all" else 0.0055
+"""
 BENCH = os.path.join(_kjudge.ROOT, "tests", "bench")
 sys.path.insert(0, BENCH)
 import _bench  # noqa: E402
+import _mixed  # noqa: E402
 import peers  # noqa: E402
 
 
@@ -87,6 +115,29 @@ class Benches(_kjudge.Case):
         with unittest.mock.patch.object(peers, "work", lambda *_: os._exit(3)):
             with self.assertRaisesRegex(_bench.Failed, "mean: its process ended without times"):
                 peers.in_a_process("fork", "mean", {}, 0.5, 600)
+
+    def test_every_peer_times_every_shape(self):
+        self.write("python/torch.py", TORCH)
+        self.write("python/triton/__init__.py", "")
+        self.write("python/triton/testing.py", DO_BENCH)
+        shapes = {name: {"speedup": 1.01, "baseline_ns": 5e3} for name in _mixed.names(["copy"])}
+        facts = {"phases": {"start": 9.0, "fill": 0.01}, "shapes": shapes}
+        place = {"capture": lambda *_, **__: "bundle", "facts_of": lambda result: facts,
+                 "replay": lambda *_: {"device": "none", "kjudge_version": "0", "wall_s": 0.1}}
+        arguments = self.arguments("--evaluations", "2")
+        arguments.kinds, arguments.lengths, arguments.start = ["copy"], None, "fork"
+        arguments.peers = ["do_bench", "mean", "repeats"]
+        with unittest.mock.patch.multiple(_bench.Workplace, capture=place["capture"], replay=place["replay"]), \
+                unittest.mock.patch.object(_bench, "facts_of", place["facts_of"]), \
+                unittest.mock.patch.object(sys, "path", [self.path("python"), *sys.path]):
+            try:
+                lines, failed = self.table(arguments, peers.measure)
+            finally:
+                for name in ("torch", "triton", "triton.testing", "_peer_loops"):
+                    sys.modules.pop(name, None)
+        self.assertIsNone(failed)
+        self.assertEqual([line[0] for line in lines], list(shapes) * 2)
+        self.assertEqual({len(line) for line in lines}, {2 + 8})  # kjudge, and the peers' 3 + 2 + 2
 
     def test_tables_of_recorded_runs(self):
         folder = os.path.join(BENCH, "recorded")
