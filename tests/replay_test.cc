@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "replay/contest.h"
+#include "replay/supervisor_device.h"
 
 using namespace kjudge;
 
@@ -116,6 +117,21 @@ TEST_CASE("a round has the clock it left a GPU at; the host driver has none") {
         if (kind == DriverKind::host) CHECK((!round.power_w && !round.throttle_reasons));
       }
     }
+  });
+}
+
+TEST_CASE("a hot challenge is measured, and memory for evictions is only where they are") {
+  on_each_driver([](DriverKind kind) {
+    Contest contest(kind);
+    be_quick(contest);
+    contest.challenge.cache = CacheMode::hot;
+    const Evaluation evaluation = contest.judge({{"right"}});
+    CHECK_MESSAGE(evaluation.verdict == Verdict::accepted, summary(evaluation));
+    SupervisorDevice side(contest.driver(), 0, 0, true);
+    side.make_eviction(CacheMode::hot);
+    CHECK(side.eviction().size() == kRegionGranule);
+    side.make_eviction(CacheMode::cold);
+    CHECK(side.eviction().size() > kRegionGranule);
   });
 }
 

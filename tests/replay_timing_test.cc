@@ -160,16 +160,20 @@ TEST_CASE("a device off its clock voids a pair, noise does not") {
 }
 
 TEST_CASE("a void pair is taken again whole, at most three times, with every cause on record") {
-  // each time: 'c' off its clock before the pair, 'h' held up during it, '.' fine
+  // each time: 'c' off its clock before the pair, 'h' held up during it, 'o' another process there
+  // when it has been taken, '.' fine
   const auto take = [](char always) {
     Pair pair;
     int attempts = 0;
-    take_until_counted(
-        pair, [&]() -> VoidCause { return always == 'c' ? VoidCause("off clock") : std::nullopt; },
-        [&]() -> VoidCause {
-          ++attempts;
-          return always == 'h' ? VoidCause("held up") : std::nullopt;
-        });
+    const auto when = [&](char which, const char* cause) {
+      return always == which ? VoidCause(cause) : std::nullopt;
+    };
+    take_until_counted(pair, {[&] { return when('c', "off clock"); },
+                              [&] {
+                                ++attempts;
+                                return when('h', "held up");
+                              },
+                              [&] { return when('o', "others"); }});
     return std::make_pair(pair, attempts);
   };
   CHECK(take('.').first.voids == 0);
@@ -180,12 +184,16 @@ TEST_CASE("a void pair is taken again whole, at most three times, with every cau
   CHECK(pair.voids == kMaxVoids);
   CHECK(pair.void_causes.size() == kMaxVoids + 1);
   CHECK(pair.void_causes.back().find("counted") != std::string::npos);
+  const auto [beside_others, tries_beside] = take('o');
+  CHECK(tries_beside == kMaxVoids + 1);
+  CHECK(beside_others.voids == kMaxVoids);
+  CHECK(beside_others.void_causes.back() == "others (counted, after the last try)");
 
   Pair mixed;
   int clocks = 0, tries = 0;
-  take_until_counted(
-      mixed, [&]() -> VoidCause { return ++clocks == 2 ? VoidCause("off clock") : std::nullopt; },
-      [&]() -> VoidCause { return ++tries == 1 ? VoidCause("held up") : std::nullopt; });
+  take_until_counted(mixed, {[&] { return ++clocks == 2 ? VoidCause("off clock") : std::nullopt; },
+                             [&] { return ++tries == 1 ? VoidCause("held up") : std::nullopt; },
+                             [] { return VoidCause(); }});
   CHECK(mixed.voids == 2);
   CHECK(mixed.void_causes == std::vector<std::string>{"held up", "off clock"});
   CHECK(tries == 2);

@@ -132,23 +132,26 @@ GpuSettings Nvml::settings() const {
   settings.most_clock_mhz = clock("nvmlDeviceGetMaxClockInfo", kMultiprocessors);
   settings.memory_clock_mhz = clock("nvmlDeviceGetClockInfo", kMemory);
   settings.most_memory_clock_mhz = clock("nvmlDeviceGetMaxClockInfo", kMemory);
+  settings.processes = processes();
+  return settings;
+}
 
+std::optional<std::vector<unsigned>> Nvml::processes() const {
   struct ProcessInfo {  // nvmlProcessInfo_v2_t
     unsigned pid;
     unsigned long long used_bytes;
     unsigned gpu_instance, compute_instance;
   };
-  int (*processes)(Device, unsigned*, ProcessInfo*) = nullptr;
+  int (*list)(Device, unsigned*, ProcessInfo*) = nullptr;
   std::array<ProcessInfo, 256> infos{};
   unsigned count = infos.size();
-  if (find(loaded_, "nvmlDeviceGetComputeRunningProcesses_v3", processes) &&
-      processes(device_, &count, infos.data()) == kNvmlSuccess) {
-    settings.processes.emplace();
-    for (unsigned i = 0; i < count && i < infos.size(); ++i) {
-      settings.processes->push_back(infos[i].pid);
-    }
+  if (device_ == nullptr || !find(loaded_, "nvmlDeviceGetComputeRunningProcesses_v3", list) ||
+      list(device_, &count, infos.data()) != kNvmlSuccess) {
+    return std::nullopt;
   }
-  return settings;
+  std::vector<unsigned> pids;
+  for (unsigned i = 0; i < count && i < infos.size(); ++i) pids.push_back(infos[i].pid);
+  return pids;
 }
 
 }  // namespace kjudge

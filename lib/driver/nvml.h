@@ -36,6 +36,8 @@ class Nvml {
 
   GpuReading read() const;
   GpuSettings settings() const;
+  // Ids, as NVML sees them, of what has a context on the GPU; nullopt: it does not say.
+  std::optional<std::vector<unsigned>> processes() const;
 
  private:
   // nvml.h is no part of what building needs. These are its types: nvmlReturn_t is an enumeration

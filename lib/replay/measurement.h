@@ -106,6 +106,7 @@ class Measurement {
   std::vector<std::uint64_t> next_replay_;
   std::size_t current_ = 0;
   int pairs_done_ = 0, pairs_planned_ = 0;
+  bool others_counted_ = false;  // other processes on the GPU, in this round
   std::array<unsigned, 2> starts_ = {0, 0}, odd_ends_ = {0, 0};  // by ArmName
   std::string note_;
   std::unique_ptr<SupervisorDevice> side_;

@@ -141,7 +141,7 @@ struct Copied {
   static constexpr auto kKind = MessageKind::copied;
   double event_ns = 0, stamp_ns = 0, copy_ns = 0;
   std::uint32_t gave_up = 0;    // the block kernel ran out of time before the release
-  std::uint32_t disturbed = 0;  // a stamp slot that was not drawn had changed
+  std::uint32_t disturbed = 0;  // something else wrote to the flag or the stamps
 };
 
 // What a worker was doing when it failed.

@@ -126,6 +126,7 @@ void Measurement::set_up(const BundleReader* reference, const BundleReader& base
 // The submission's last: where it does not fit, all that the judge needs did.
 void Measurement::copy_memory() {
   side_->make_buffers();
+  side_->make_eviction(challenge_.cache);
   try {
     side_->copy_memory(ArmName::baseline);
   } catch (Error& error) {

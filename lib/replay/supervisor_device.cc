@@ -223,15 +223,19 @@ void SupervisorDevice::copy_memory(ArmName arm) {
   side.memory = share(side.bundle);
 }
 
+// Hot replays evict nothing: theirs is there for the sake of one protocol.
+void SupervisorDevice::make_eviction(CacheMode cache) {
+  const bool used = cache == CacheMode::cold;
+  eviction_ = DeviceMemory::create(driver_, side_.number, used ? eviction_bytes(side_) : 1);
+  if (!used) return;
+  // Written once, so that on the host driver its pages are memory and not one page of zeros.
+  const Mapping mapping(driver_, side_.number, eviction_, Access::read_write);
+  KJ_DRIVER(driver_,
+            cuMemsetD8Async(mapping.address(), 0x5a, eviction_.size(), side_.stream.get()));
+  side_.stream.synchronize();
+}
+
 void SupervisorDevice::make_buffers() {
-  eviction_ = DeviceMemory::create(driver_, side_.number, eviction_bytes(side_));
-  {
-    // Written once, so that on the host driver its pages are memory and not one page of zeros.
-    const Mapping mapping(driver_, side_.number, eviction_, Access::read_write);
-    KJ_DRIVER(driver_,
-              cuMemsetD8Async(mapping.address(), 0x5a, eviction_.size(), side_.stream.get()));
-    side_.stream.synchronize();
-  }
   // In device memory: a GPU's atomics on host memory took 100 ms for a digest of 256 MB.
   sums_ = make_buffer(side_, 1, Access::read_write);
   checks_.emplace(side_, shapes_);
@@ -242,6 +246,19 @@ void SupervisorDevice::make_buffers() {
     }
   }
   for (DeviceBuffer& transfer : transfers_) transfer = make_buffer(side_, most, Access::read_write);
+}
+
+// Of kjudge: this process, two workers, and those of Python.
+std::optional<std::string> SupervisorDevice::other_processes() {
+  if (!nvml_) return std::nullopt;
+  if (others_) return others_->seen();
+  std::size_t own = 3;
+  for (const bool there :
+       {inputs_python_ != nullptr, python_ != nullptr, custom_checks_ != nullptr}) {
+    own += there ? 1 : 0;
+  }
+  others_.emplace([this] { return nvml_->processes(); }, own);
+  return std::nullopt;
 }
 
 std::vector<std::uint64_t> SupervisorDevice::digests(std::size_t shape) {

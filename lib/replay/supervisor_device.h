@@ -19,6 +19,7 @@
 #include "replay/device_checks.h"
 #include "replay/device_side.h"
 #include "replay/evaluation.h"
+#include "replay/other_processes.h"
 #include "replay/rebuild.h"
 
 namespace kjudge {
@@ -64,6 +65,7 @@ class SupervisorDevice {
   // In this order: what is made before the copies cannot fail for want of memory that an arm took.
   void bind_arm(ArmName arm, const BoundBundle& bundle);
   void make_buffers();
+  void make_eviction(CacheMode cache);  // for workers
   void copy_memory(ArmName arm);
 
   // What a worker of the arm is given.
@@ -103,6 +105,9 @@ class SupervisorDevice {
   Spin calibrate();
   // Empty on the host driver, and where NVML is not there.
   GpuReading gpu_reading() const { return nvml_ ? nvml_->read() : GpuReading{}; }
+  // Other processes on the GPU since the last call. The first begins to look; nullopt also where
+  // nothing tells.
+  std::optional<std::string> other_processes();
 
  private:
   struct Input {
@@ -122,6 +127,7 @@ class SupervisorDevice {
   DeviceSide side_;
   const Driver& driver_;
   std::optional<Nvml> nvml_;
+  std::optional<OtherProcesses> others_;
   std::vector<const Shape*> shapes_;
   std::vector<std::vector<Input>> inputs_;  // by measured shape and input of the challenge
   std::deque<DeviceMemory> pristine_;

@@ -119,8 +119,15 @@ Pair Measurement::take_pair(Workers& workers, RoundClock& clock, std::size_t sha
     return clock.off();
   };
   const auto measured = [&] { return attempt(workers, shape, plan, tick_ns, round, pair, number); };
+  // One that stays is told once a round: trying every pair again would take four times as long.
+  const auto others = [&]() -> VoidCause {
+    if (others_counted_) return std::nullopt;
+    VoidCause cause = side_->other_processes();
+    others_counted_ = cause && pair.voids == kMaxVoids;
+    return cause;
+  };
   try {
-    take_until_counted(pair, off_clock, measured);
+    take_until_counted(pair, {off_clock, measured, others});
   } catch (const DriverError&) {
     throw;  // explain() tells the shape
   } catch (Error& error) {
@@ -132,6 +139,8 @@ Pair Measurement::take_pair(Workers& workers, RoundClock& clock, std::size_t sha
 
 void Measurement::run_round(int round, const PlannedRound& plan, const std::string& retaken) {
   Workers workers = start_workers(plan);
+  others_counted_ = false;
+  side_->other_processes();
   RoundFacts facts_of_round;
   for (const auto& worker : workers) {
     const auto timer = phases_.time("calibrate");

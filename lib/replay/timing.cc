@@ -152,22 +152,24 @@ std::optional<std::string> RoundClock::off() const {
              " % of the round's median speed");
 }
 
-void take_until_counted(Pair& pair, const std::function<VoidCause()>& off_clock,
-                        const std::function<VoidCause()>& attempt) {
+void take_until_counted(Pair& pair, const VoidCauses& causes) {
   for (;;) {
     const bool last = pair.voids == kMaxVoids;
-    VoidCause cause = off_clock();
+    VoidCause cause = causes.before();
     if (!cause || last) {
-      VoidCause meanwhile = attempt();
-      if (!meanwhile) {
-        if (cause) pair.void_causes.push_back(*cause + " (counted, after the last try)");
-        return;
+      if (VoidCause untimed = causes.attempt()) {
+        if (last) {
+          throw Error(Fault::device, cat(*untimed, ", ", kMaxVoids + 1,
+                                         " times in a row; the machine is too busy to measure on"));
+        }
+        cause = std::move(untimed);
+      } else {
+        if (!cause) cause = causes.after();
+        if (!cause || last) {
+          if (cause) pair.void_causes.push_back(*cause + " (counted, after the last try)");
+          return;
+        }
       }
-      cause = std::move(meanwhile);
-    }
-    if (last) {
-      throw Error(Fault::device, cat(*cause, ", ", kMaxVoids + 1,
-                                     " times in a row; the machine is too busy to measure on"));
     }
     ++pair.voids;
     pair.void_causes.push_back(std::move(*cause));

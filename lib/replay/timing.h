@@ -51,14 +51,17 @@ class RoundClock {
   std::vector<double> speeds_;
 };
 
-// The void rule. A pair is void only for a cause outside the arms: `off_clock` tells one before the
-// pair, `attempt` takes the pair and tells one that came up meanwhile. It is taken again whole, at
-// most kMaxVoids times; each cause is recorded. After the last, a slow clock is what this machine
-// has, and the pair counts: both its arms ran on it. Fault::device when the last attempt itself
-// gave no times.
+// The void rule. A pair is void only for a cause outside the arms. It is taken again whole, at most
+// kMaxVoids times; each cause is recorded. After the last, a slow clock or another process on the
+// GPU is what this machine has, and the pair counts: both its arms ran beside it. Fault::device
+// when the last attempt itself gave no times.
 inline constexpr int kMaxVoids = 3;
 using VoidCause = std::optional<std::string>;
-void take_until_counted(Pair& pair, const std::function<VoidCause()>& off_clock,
-                        const std::function<VoidCause()>& attempt);
+struct VoidCauses {
+  std::function<VoidCause()> before;   // the device is off its clock
+  std::function<VoidCause()> attempt;  // takes the pair; what came up so that it has no times
+  std::function<VoidCause()> after;    // what came up while its times were taken
+};
+void take_until_counted(Pair& pair, const VoidCauses& causes);
 
 }  // namespace kjudge

@@ -24,8 +24,9 @@ std::string listed(const std::vector<double>& values) {
   return text;
 }
 
-std::string interval_text(const Interval& interval, const std::string& of) {
-  return formatted("[%.6f, %.6f]: ", interval.low, interval.high) + of + "\n";
+std::string interval_text(const Interval& interval) {
+  return formatted("  interval   [%.6f, %.6f]: ", interval.low, interval.high) +
+         "smallest to largest of the rounds and of all together\n";
 }
 
 std::string arm_text(const char* who, double ns, const std::optional<TwoModes>& modes) {
@@ -84,7 +85,7 @@ std::string shape_text(const ShapeFacts& shape, const ShapeScore& scored) {
   text += formatted("  speedup    %.6f: ", scored.speedup);
   text += several ? "the geometric mean of these medians\n" : "that median\n";
   text += cat("  rounds    ", listed(scored.rounds), ": the same of each round's ratios alone\n");
-  text += "  interval   " + interval_text(scored.interval, "smallest to largest of the rounds");
+  text += interval_text(scored.interval);
   text += arm_text("baseline", scored.baseline_ns, scored.two_modes[0]);
   text += arm_text("submission", scored.submission_ns, scored.two_modes[1]);
   if (shape.floor_ns) {
@@ -96,10 +97,7 @@ std::string shape_text(const ShapeFacts& shape, const ShapeScore& scored) {
   return text;
 }
 
-}  // namespace
-
-std::string explanation(const Evaluation& evaluation) {
-  const Score scored = score(evaluation);
+std::string device_text(const Evaluation& evaluation, const Score& scored) {
   std::string text;
   std::vector<double> speedups;
   for (const ShapeScore& shape : scored.shapes) {
@@ -114,9 +112,30 @@ std::string explanation(const Evaluation& evaluation) {
   text += formatted("  score      %.6f: their geometric mean\n", scored.speedup);
   text += cat("  rounds    ", listed(scored.rounds),
               ": the geometric mean over the shapes of each round's\n");
-  text += "  interval   " + interval_text(scored.interval, "smallest to largest of the rounds");
+  text += interval_text(scored.interval);
   if (!scored.ranked) text += cat("  not ranked: ", scored.why_not, "\n");
   return text;
+}
+
+}  // namespace
+
+std::string explanation(const Evaluation& evaluation) {
+  const Score scored = score(evaluation);
+  std::string text = device_text(evaluation, scored);
+  if (evaluation.others.empty()) return text;
+  text = cat("on ", evaluation.device, ", whose score is the evaluation's\n", text);
+  for (const OnDevice& other : evaluation.others) {
+    const Evaluation there = evaluation_on(evaluation, other);
+    text += cat("on ", other.device, "\n", device_text(there, score(there)));
+  }
+  if (scored.devices.empty()) return text;
+  text += "devices\n";
+  for (const DeviceScore& device : scored.devices) {
+    text += formatted("  [%.6f, %.6f]: ", device.interval.low, device.interval.high) +
+            device.device + "\n";
+  }
+  return text + (scored.devices_agree ? "  agree: some speedup lies in all these intervals\n"
+                                      : "  disagree: no speedup lies in all these intervals\n");
 }
 
 }  // namespace kjudge

@@ -135,11 +135,7 @@ void add_devices(Score& score, const Evaluation& evaluation) {
   score.devices.push_back({evaluation.device, score.speedup, score.interval});
   Interval common = score.interval;
   for (const OnDevice& other : evaluation.others) {
-    Evaluation there;
-    there.method = evaluation.method;
-    there.verdict = other.verdict;
-    there.shapes = other.shapes;
-    const Score scored = kjudge::score(there);
+    const Score scored = kjudge::score(evaluation_on(evaluation, other));
     if (!scored.ranked && score.why_not.empty()) {
       score.why_not = cat("on ", other.device, ": ", scored.why_not);
     }
@@ -152,6 +148,16 @@ void add_devices(Score& score, const Evaluation& evaluation) {
 }
 
 }  // namespace
+
+Evaluation evaluation_on(const Evaluation& evaluation, const OnDevice& other) {
+  Evaluation there;
+  there.method = evaluation.method;
+  there.device = other.device;
+  there.verdict = other.verdict;
+  there.message = other.message;
+  there.shapes = other.shapes;
+  return there;
+}
 
 Score score(const Evaluation& evaluation) {
   Score score;

@@ -57,6 +57,9 @@ inline constexpr int kScoreRule = 2;
 
 Score score(const Evaluation& evaluation);
 
+// What the recording was found to be on one of the other devices, as an evaluation by itself.
+Evaluation evaluation_on(const Evaluation& evaluation, const OnDevice& other);
+
 // The score over the shapes that `names` has. Ranked where the whole counts and has all of them.
 Score part_of(const Score& score, const std::vector<std::string>& names);
 

@@ -32,27 +32,36 @@ class Failed(Exception):
     """A program that a bench needs did not do what it should."""
 
 
+class OutOfTime(Exception):
+    """--seconds are over in the middle of an evaluation, which is dropped."""
+
+
 def options(doc, evaluations):
     """A parser with what every bench has."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--evaluations", type=int, default=evaluations, metavar="N",
                         help="of everything that is repeated; default %d" % evaluations)
     parser.add_argument("--seconds", type=float, default=math.inf, metavar="S",
-                        help="begin no evaluation later than this")
+                        help="begin no evaluation that may end later, by the longest before it")
     parser.add_argument("--json", metavar="FILE", help="write what was measured, after each evaluation")
     parser.add_argument("--merge", nargs="+", metavar="FILE",
                         help="measure nothing: the table of what runs of this bench wrote with --json")
     return parser
 
 
+def opened(path, mode):
+    return (gzip.open if path.endswith(".gz") else open)(path, mode)
+
+
 class Record:
-    """Evaluations as a JSON file holds them; written whole after each."""
+    """Evaluations as a JSON file holds them, or one that is called .gz; written whole after each."""
 
     def __init__(self, arguments, bench):
         self.path, self.start, self.seconds = arguments.json, time.monotonic(), arguments.seconds
+        self.begun, self.longest = None, 0.0
         self.content = {"bench": bench, "node": platform.node(), "evaluations": []}
         for path in arguments.merge or []:
-            with (gzip.open if path.endswith(".gz") else open)(path) as file:
+            with opened(path, "rt") as file:
                 content = json.load(file)
             if content["bench"] != bench:
                 raise Failed("%s: of %s, not of %s" % (path, content["bench"], bench))
@@ -63,8 +72,17 @@ class Record:
     def evaluations(self):
         return self.content["evaluations"]
 
+    def left(self):
+        """Seconds until --seconds are over."""
+        return self.start + self.seconds - time.monotonic()
+
     def late(self):
-        return time.monotonic() - self.start > self.seconds
+        """Asked before each evaluation: whether it may end too late, by the longest that was begun so."""
+        now = time.monotonic()
+        if self.begun is not None:
+            self.longest = max(self.longest, now - self.begun)
+        self.begun = now
+        return self.left() < self.longest
 
     def add(self, evaluation):
         self.evaluations.append(evaluation)
@@ -89,9 +107,10 @@ class Record:
     def save(self):
         if not self.path:
             return
-        with open(self.path + ".tmp", "w") as file:
+        made = os.path.join(os.path.dirname(self.path), ".tmp-" + os.path.basename(self.path))
+        with opened(made, "wt") as file:
             json.dump(self.content, file)
-        os.replace(self.path + ".tmp", self.path)
+        os.replace(made, self.path)
 
 
 class Workplace:
@@ -245,6 +264,24 @@ def table(head, rows):
         print("  ".join(cell.ljust(width) if i == 0 else cell.rjust(width)
                         for i, (cell, width) in enumerate(zip(row, widths))).rstrip())
     sys.stdout.flush()
+
+
+def measure_and_show(arguments, bench, measure, show):
+    """What every bench does. Where one evaluation fails, the table of those before it is shown too."""
+    record, failed = Record(arguments, bench), None
+    if not arguments.merge:
+        try:
+            measure(arguments, record)
+        except OutOfTime:
+            pass
+        except Failed as error:
+            failed = error
+    if record.evaluations:
+        show(record)
+    elif not failed:
+        failed = Failed("no evaluation was finished; give it more --seconds")
+    if failed:
+        raise failed
 
 
 def run(main):

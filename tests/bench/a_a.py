@@ -72,10 +72,7 @@ def main():
     parser.add_argument("--lengths", type=int, nargs="+", metavar="US", help="only these; default all")
     parser.add_argument("--kinds", nargs="+", choices=("copy", "product"), default=("copy", "product"))
     arguments = parser.parse_args()
-    record = _bench.Record(arguments, "a_a")
-    if not arguments.merge:
-        measure(arguments, record)
-    show(record)
+    _bench.measure_and_show(arguments, "a_a", measure, show)
 
 
 if __name__ == "__main__":

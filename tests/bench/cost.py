@@ -70,10 +70,7 @@ def main():
     parser.add_argument("--checks", choices=sorted(CHECKS), default="close",
                         help="rtol and atol of 1e-3, or what fp16 has where a challenge names none")
     arguments = parser.parse_args()
-    record = _bench.Record(arguments, "cost")
-    if not arguments.merge:
-        measure(arguments, record)
-    show(record)
+    _bench.measure_and_show(arguments, "cost", measure, show)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 
+import _bench
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 import _large_graph  # noqa: E402
 
@@ -57,7 +59,7 @@ def measure(kjudge, folder, nodes, way):
 
 
 def main(arguments):
-    kjudge = os.path.abspath(arguments[0] if arguments else "build/bin/kjudge")
+    kjudge = os.path.abspath(arguments[0]) if arguments else _bench.BINARY
     nodes = int(arguments[1]) if len(arguments) > 1 else 100_000
     ways = arguments[2:] or _large_graph.WAYS
     with tempfile.TemporaryDirectory() as folder:

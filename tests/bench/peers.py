@@ -23,14 +23,17 @@ def work(there, loop, shapes, budget):
     there.send(_peer_loops.measure(loop, shapes, budget))
 
 
-def in_a_process(start, loop, shapes, budget):
-    """What _peer_loops.measure() gives in a process of its own. A forked one has torch already, and no
-    context yet."""
+def in_a_process(start, loop, shapes, budget, seconds):
+    """What _peer_loops.measure() gives in a process of its own, which is killed after `seconds`. A forked
+    one has torch already, and no context yet."""
     here, there = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context(start).Process(target=work, args=(there, loop, shapes, budget))
     process.start()
     there.close()
     try:
+        if not here.poll(None if math.isinf(seconds) else max(0.0, seconds)):
+            process.kill()
+            raise _bench.OutOfTime
         return here.recv()
     except EOFError:
         raise _bench.Failed("%s: its process ended without times" % loop) from None
@@ -39,6 +42,8 @@ def in_a_process(start, loop, shapes, budget):
 
 
 def measure(arguments, record):
+    if arguments.start == "fork":
+        import torch  # noqa: F401  once for all children
     kinds, lengths = arguments.kinds, arguments.lengths
     shapes = {s["name"]: (s["scalars"]["product"], s["dims"]["m"], s["dims"]["n"], s["dims"]["k"])
               for s in _mixed.shapes(kinds, lengths)}
@@ -55,7 +60,8 @@ def measure(arguments, record):
             ratios = {name: {"kjudge": shape["speedup"]} for name, shape in facts["shapes"].items()}
             times = {name: shape["baseline_ns"] / 1e3 for name, shape in facts["shapes"].items()}
             for loop in arguments.peers:
-                first, second = (in_a_process(arguments.start, loop, shapes, budget) for _ in range(2))
+                first, second = (in_a_process(arguments.start, loop, shapes, budget, record.left())
+                                 for _ in range(2))
                 for name in shapes:
                     for what, microseconds in first[name].items():
                         ratios[name][what] = microseconds / second[name][what]
@@ -81,6 +87,8 @@ def show(record):
     _bench.table(["shape", "us", *systems],
                  [[name, length[name], *("%.2f" % (100 * max(abs(math.expm1(x)) for x in logs[name][s]))
                                          for s in systems)] for name in names])
+    if len(evaluations) < 2:
+        print("one evaluation has no spread")
     for name in names:
         spread = {system: _bench.deviation(logs[name][system]) for system in systems}
         better = [system for system in systems if spread[system] < spread["kjudge"]]
@@ -96,11 +104,7 @@ def main():
                         default=("do_bench", "mean", "repeats"))
     parser.add_argument("--start", choices=("fork", "spawn"), default="fork", help="of a peer's process")
     arguments = parser.parse_args()
-    record = _bench.Record(arguments, "peers")
-    if not arguments.merge:
-        import torch  # noqa: F401  once for all children
-        measure(arguments, record)
-    show(record)
+    _bench.measure_and_show(arguments, "peers", measure, show)
 
 
 if __name__ == "__main__":

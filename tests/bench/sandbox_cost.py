@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 
+import _bench
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -30,7 +32,7 @@ def best(kjudge, submission, bundle, *arguments):
 
 
 def main(arguments):
-    kjudge = os.path.abspath(arguments[0] if arguments else "build/bin/kjudge")
+    kjudge = os.path.abspath(arguments[0]) if arguments else _bench.BINARY
     with tempfile.TemporaryDirectory() as folder:
         submission, bundle = os.path.join(folder, "submission"), os.path.join(folder, "made.kjb")
         shutil.copytree(os.path.join(ROOT, "examples", "softmax", "baseline"), submission)

@@ -60,10 +60,7 @@ def show(record):
 
 def main():
     arguments = _bench.options(__doc__, 20).parse_args()
-    record = _bench.Record(arguments, "sensitivity")
-    if not arguments.merge:
-        measure(arguments, record)
-    show(record)
+    _bench.measure_and_show(arguments, "sensitivity", measure, show)
 
 
 if __name__ == "__main__":

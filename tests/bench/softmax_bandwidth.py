@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 
+import _bench
+
 COPY = """
 #include <kjudge/host_kernel.h>
 #include <string.h>
@@ -79,7 +81,7 @@ print(json.dumps(best))
 
 
 def main(arguments):
-    kjudge = os.path.abspath(arguments[0] if arguments else "build/bin/kjudge")
+    kjudge = os.path.abspath(arguments[0]) if arguments else _bench.BINARY
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     package = os.path.join(root, "packages", "softmax")
     with open(os.path.join(package, "challenge.json")) as file:

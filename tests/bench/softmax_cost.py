@@ -11,13 +11,15 @@ import subprocess
 import sys
 import time
 
+import _bench
+
 NEEDED = ("kernel (baseline)", "kernel (submission)", "reference", "fill", "restore", "evict", "check")
 
 
 def main(arguments):
     limit = "--limit" in arguments
     arguments = [a for a in arguments if a != "--limit"]
-    kjudge = arguments[0] if arguments else "build/bin/kjudge"
+    kjudge = arguments[0] if arguments else _bench.BINARY
     command = [kjudge, "selftest", "examples/softmax/baseline", "--challenge", "softmax", "--json"]
     # The first run captures baseline and reference into the cache.
     subprocess.run(command + ["--pairs", "1"], stdout=subprocess.DEVNULL, check=True)

@@ -72,6 +72,22 @@ class Explain(_kjudge.Case):
         out, _ = self.run_kjudge("score", "--json", path, status=None)
         self.assertEqual(json.loads(out)["scores"][0]["shapes"][0]["two_modes"], ["baseline"])
 
+    def test_every_device_is_explained(self):
+        with open(RESULT) as file:
+            result = json.load(file)
+        result["others"] = [{"device": "the second", "verdict": "accepted", "message": "",
+                                    "shapes": result["shapes"]}]
+        path = self.write("several.json", json.dumps(result))
+        out, _ = self.run_kjudge("score", "--explain", path, status=None)
+        first, second = out.split("on the second\n")
+        second, devices = second.split("devices\n")
+        scores, _ = self.run_kjudge("score", "--json", path, status=None)
+        score = json.loads(scores)["scores"][0]
+        self.check(first, score)
+        self.check(second, score)
+        self.assertIn("on %s, whose score is the evaluation's\n" % result["device"], first)
+        self.assertIn("[%.6f, %.6f]: the second\n  agree" % tuple(score["devices"][1]["interval"]), devices)
+
     def test_not_with_json(self):
         self.run_kjudge("score", "--explain", "--json", RESULT, status=2)
 

@@ -3,6 +3,7 @@
 says of the device or what doctor measured on it; and are shown as a share of the speed of light."""
 
 import json
+import os
 
 import _kjudge
 
@@ -45,6 +46,14 @@ class Floors(_kjudge.Case):
         facts, score = self.judged()
         self.assertEqual(facts["floor_from"], "measured")
         self.assertTrue(score["below_floor"])  # it would take some minutes
+
+    def test_every_shape_of_the_packages_has_a_speed_of_light(self):
+        for name in ("softmax", "matmul"):
+            with open(os.path.join(_kjudge.ROOT, "packages", name, "challenge.json")) as file:
+                challenge = json.load(file)
+            self.assertIn("H200", [rates["device"] for rates in challenge["rates"]], name)
+            for shape in challenge["shapes"]:
+                self.assertTrue(shape["read_bytes"] > 0 and shape["written_bytes"] > 0, (name, shape))
 
     def edit(self, **work):
         path = self.path("challenge", "challenge.json")
