@@ -502,6 +502,7 @@ Bundle Recording::describe(const std::vector<std::size_t>& used,
   int version = 0;
   KJ_DRIVER(driver_, cuDriverGetVersion(&version));
   provenance.driver_version = static_cast<std::uint32_t>(version);
+  provenance.driver_release = driver_release(driver_.kind);
   char device[200] = "";
   KJ_DRIVER(driver_, cuDeviceGetName(device, sizeof(device), options_.device));
   provenance.device = device;
