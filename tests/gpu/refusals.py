@@ -51,6 +51,16 @@ def in_thread(function):
     if failed:
         raise failed[0]
 
+def mapped_twice():
+    size, zero, handle = ctypes.c_size_t(1 << 21), ctypes.c_uint64(0), ctypes.c_uint64()
+    cuda("cuMemCreate", ctypes.byref(handle), size, (ctypes.c_uint32 * 8)(1, 0, 1, 0), zero)
+    places = [ctypes.c_uint64(), ctypes.c_uint64()]
+    for place in places:
+        cuda("cuMemAddressReserve", ctypes.byref(place), size, zero, zero, zero)
+        cuda("cuMemMap", place, size, zero, handle, zero)
+        cuda("cuMemSetAccess", place, size, (ctypes.c_uint32 * 3)(1, 0, 3), ctypes.c_size_t(1))
+    return places[0].value
+
 def plus_one(state, x, y, n):
     extension.check(state.library.plus_one(x if isinstance(x, int) else x.data_ptr(), y.data_ptr(), n,
                                            stream()))
@@ -131,6 +141,10 @@ REFUSED_TOO = [
     ("managed_memory", "s.managed = extension.load_managed_variable()",
      "extension.check(s.managed.add(i.x.data_ptr(), o.y.data_ptr(), i.n, stream()))",
      ["adds_shared", "managed variable shared_term"]),
+    ("aliased_memory", "s.twice = mapped_twice()", "plus_one(s, s.twice, o.y, 8)",
+     ["argument 0", "mapped at two addresses"]),
+    ("imported_memory", "cuda('cuMemPoolImportPointer', ctypes.byref(ctypes.c_uint64()), None, None)",
+     "o.y.copy_(i.x)", ["cuMemPoolImportPointer"]),
     ("cuda_array", "cuda('cuArrayCreate_v2', ctypes.byref(ctypes.c_void_p()),"
      " (ctypes.c_uint64 * 3)(8, 8, 0x100000020))", "o.y.copy_(i.x)", ["cuArrayCreate"]),
     ("own_capture", "s.side = torch.cuda.Stream()",
