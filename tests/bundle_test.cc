@@ -183,8 +183,9 @@ TEST_CASE("bundle: header and table are held to the file") {
     return failure(raw);
   };
   CHECK(change([](auto& h) { h.magic[7] = '\r'; }) == "b.kjb: not a kjudge bundle");
-  CHECK(change([](auto& h) { h.version = 2; }) ==
-        "b.kjb: bundle version 2; this kjudge reads version 1: use the kjudge that wrote it");
+  CHECK(change([](auto& h) { h.version = 3; }) ==
+        "b.kjb: bundle version 3; this kjudge reads versions 1 to 2: use the kjudge that wrote it");
+  CHECK(change([](auto& h) { h.version = 0; }).find("bundle version 0") != std::string::npos);
   CHECK(change([](auto& h) { h.sections = 9; }) == "b.kjb: header: 9 sections, expected 8");
   CHECK(change([](auto& h) { h.file_size += 1; }).find("but the file has") != std::string::npos);
   CHECK(change([](auto& h) { h.table[3].kind = static_cast<BundleSection>(9); }) ==
@@ -480,13 +481,18 @@ TEST_CASE("bundle: what is no regular file is refused, without waiting for it") 
 // A bundle of each version ever released, as that version wrote it. KJUDGE_WRITE_GOLDEN=1 makes the
 // newest one anew, while that version is not released.
 TEST_CASE("bundle: golden files stay readable") {
-  const auto golden = fs::path(KJUDGE_TEST_FOLDER) / "golden" / "bundle-v1";
-  if (std::getenv("KJUDGE_WRITE_GOLDEN") != nullptr) {
+  std::uint32_t version = 0;
+  SUBCASE("version 1") { version = 1; }
+  SUBCASE("version 2") { version = 2; }
+  const auto golden = fs::path(KJUDGE_TEST_FOLDER) / "golden" / cat("bundle-v", version);
+  if (std::getenv("KJUDGE_WRITE_GOLDEN") != nullptr && version == kBundleVersion) {
     fs::create_directories(golden);
     write_bundle(golden / "rich.kjb", rich_bundle(), fill_one_page);
     std::ofstream(golden / "rich.dump") << dump(BundleReader(golden / "rich.kjb"));
   }
   const BundleReader reader(golden / "rich.kjb");
+  CHECK(reader.version() == version);
+  CHECK(reader.bundle().provenance.driver_release == (version == 1 ? "" : "580.159.04"));
   CHECK(dump(reader) == read_file(golden / "rich.dump"));
   std::uint64_t passed = 0;
   reader.read_memory(0, [&](std::uint64_t offset, std::span<const std::byte> bytes) {

@@ -39,17 +39,9 @@ inline Bundle rich_bundle() {
   const std::uint64_t state = kArenaBase, input = state + 2 * kStep, output = input + 2 * kStep,
                       inout = output + kStep, other = kArenaBase + kArenaSize;
   Bundle bundle;
-  bundle.provenance = {"sm_90",
-                       "cuda",
-                       13000,
-                       "NVIDIA H200",
-                       "0.1.0",
-                       42,
-                       11 * kStep,
-                       3.5,
-                       1.25,
-                       0.5,
-                       {"left out: contents of inputs and outputs"}};
+  bundle.provenance = {"sm_90",       "cuda",  13000, "580.159.04",
+                       "NVIDIA H200", "0.1.0", 42,    11 * kStep,
+                       3.5,           1.25,    0.5,   {"left out: contents of inputs and outputs"}};
   bundle.modules = {{bytes_from(make_cubin()), {{"zero", 16}, {"init", 8}, {"bank", 3}}}};
   bundle.regions = {{state, 2 * kStep, Role::state, 0},
                     {input, 2 * kStep, Role::input, 0},

@@ -149,6 +149,29 @@ TEST_CASE("what a kernel was recorded with is set in a replay, and nothing that 
   });
 }
 
+// A kernel that is launched with 60 KB and then with 20 KB, its limit set before each launch, is
+// recorded with the limit of the second.
+TEST_CASE("shared memory that a kernel was launched with is allowed, whatever was set later") {
+  on_each_driver([](DriverKind kind) {
+    Contest contest(kind, {1000});
+    Bundle bundle = BundleReader(contest.make({{"right", "right", "right"}})).bundle();
+    auto& nodes = bundle.shapes[0].graph.nodes;
+    const std::array<std::uint32_t, 3> launched{60'000, 20'000, 50'000};
+    for (std::size_t i = 0; i < 3; ++i) {
+      auto& kernel = std::get<KernelNode>(nodes[i]);
+      kernel.name = std::get<KernelNode>(nodes[0]).name;
+      kernel.shared_bytes = launched[i];
+      kernel.function_attributes = {
+          attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, i < 2 ? 20'000 : 50'000)};
+    }
+    rebuild_watched(kind, bundle);
+    using FunctionAttributes = std::vector<std::pair<CUfunction_attribute, int>>;
+    constexpr auto kMost = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    CHECK(built.function_attributes ==
+          FunctionAttributes{{kMost, 60'000}, {kMost, 60'000}, {kMost, 60'000}});
+  });
+}
+
 TEST_CASE("the arena of a recording is that of the one device its memory is of") {
   Bundle bundle;
   CHECK(arena_range(bundle) == 0);

@@ -142,7 +142,8 @@ struct Provenance {
   std::string arch;    // "x86_64" for the host driver, "sm_90" for a GPU
   std::string driver;  // "host" or "cuda"
   std::uint32_t driver_version = 0;
-  std::string device;  // name of the GPU or processor
+  std::string driver_release;  // "580.159.04"; empty: not known
+  std::string device;          // name of the GPU or processor
   std::string kjudge_version;
   std::uint64_t seed = 0;        // of the made-up inputs
   std::uint64_t peak_bytes = 0;  // arena high-water mark
@@ -228,6 +229,7 @@ class BundleReader {
   const Bundle& bundle() const;
   void read_memory(std::size_t region, const WriteMemory& write) const;
   StoredMemory stored_memory(std::size_t region) const;
+  std::uint32_t version() const;  // of the format
   std::uint64_t file_bytes() const;
   // The open file, for a process that reads the same bundle. Stays the reader's.
   int fd() const;

@@ -111,7 +111,9 @@ std::string provenance_text(const Provenance& provenance) {
   const auto seconds = [](double value) { return format("%.3f s", value); };
   std::string text = "provenance\n";
   text += cat("  arch ", provenance.arch, "\n");
-  text += cat("  driver ", provenance.driver, ", version ", provenance.driver_version, "\n");
+  text += cat("  driver ", provenance.driver, ", version ", provenance.driver_version);
+  if (!provenance.driver_release.empty()) text += cat(" (", provenance.driver_release, ")");
+  text += "\n";
   text += cat("  device ", provenance.device, "\n");
   text += cat("  kjudge_version ", provenance.kjudge_version, "\n");
   text += cat("  seed ", provenance.seed, "\n");
@@ -203,9 +205,9 @@ std::string shape_text(const Bundle& bundle, std::size_t index) {
   std::size_t written = 0;
   for (const auto& tensor : bundle.tensors) {
     if (tensor.shape != index) continue;
-    text += cat("  ", name(tensor.role), " ", tensor.spec.name, ": ", name(tensor.spec.dtype),
-                " ", list_text(tensor.spec.dims), ", strides ", list_text(tensor.spec.strides),
-                ", at ", place(bundle, tensor.address), "\n");
+    text += cat("  ", name(tensor.role), " ", tensor.spec.name, ": ", name(tensor.spec.dtype), " ",
+                list_text(tensor.spec.dims), ", strides ", list_text(tensor.spec.strides), ", at ",
+                place(bundle, tensor.address), "\n");
     if (tensor.role == Role::input) continue;
     text += cat("    xxh3 ", hash_text(shape.output_hashes[written++]), " on made-up inputs\n");
   }
@@ -226,7 +228,8 @@ std::string shape_text(const Bundle& bundle, std::size_t index) {
 
 std::string dump(const BundleReader& reader) {
   const Bundle& bundle = reader.bundle();
-  std::string text = cat("bundle version ", kBundleVersion, ", ", reader.file_bytes(), " bytes\n");
+  std::string text =
+      cat("bundle version ", reader.version(), ", ", reader.file_bytes(), " bytes\n");
   text += provenance_text(bundle.provenance);
   text += modules_text(bundle);
   text += regions_text(reader);

@@ -15,8 +15,9 @@
 // row; its own hash is 0, for each block has one. The rest decompress to one record each:
 //
 //   blocks     = list(region:u32 codec:u32 offset:u64 size:u32 stored:u32 hash:u64)
-//   provenance = arch driver driver_version:u32 device kjudge_version seed:u64 peak_bytes:u64
-//                import_s:f64 prepare_s:f64 capture_s:f64 list(note)            ; names are text
+//   provenance = arch driver driver_version:u32 driver_release device kjudge_version seed:u64
+//                peak_bytes:u64 import_s:f64 prepare_s:f64 capture_s:f64 list(note)
+//                                     ; names are text; version 1 has no driver_release
 //   modules    = list(image:blob list(name:text size:u64))
 //   regions    = list(address:u64 size:u64 role:u8 device:u32)
 //   shapes     = list(name:text list(node) list(edge) list(output_hash:u64))
@@ -59,7 +60,8 @@ inline constexpr std::array<char, 8> kBundleMagic = {'\x89', 'K',  'J',    'B',
 
 // History. A released version stays readable.
 //   1  first
-inline constexpr std::uint32_t kBundleVersion = 1;
+//   2  driver_release in provenance
+inline constexpr std::uint32_t kBundleVersion = 2;
 
 enum class BundleSection : std::uint32_t {
   memory = 1,
@@ -153,6 +155,7 @@ class BundleEncoder {
   template <class T>
   using Ref = const T&;
 
+  std::uint32_t version() const { return kBundleVersion; }
   const Bytes& bytes() const { return bytes_; }
   // What a decoder will count against its limit.
   std::uint64_t record_bytes() const { return record_bytes_; }
@@ -212,8 +215,10 @@ class BundleDecoder {
   template <class T>
   using Ref = T&;
 
-  BundleDecoder(std::span<const std::byte> bytes, BundleBudget& budget)
-      : rest_(bytes), budget_(budget) {}
+  BundleDecoder(std::uint32_t version, std::span<const std::byte> bytes, BundleBudget& budget)
+      : version_(version), rest_(bytes), budget_(budget) {}
+
+  std::uint32_t version() const { return version_; }
 
   template <Number T>
   void number(std::string_view field, T& value) {
@@ -281,6 +286,7 @@ class BundleDecoder {
     budget_.record_bytes -= bytes;
   }
 
+  std::uint32_t version_;  // of the file
   std::span<const std::byte> rest_;
   BundleBudget& budget_;
 };
@@ -310,6 +316,7 @@ void fields(Io& io, Ref<Io, Provenance> provenance) {
   io.text("arch", provenance.arch);
   io.text("driver", provenance.driver);
   io.number("driver_version", provenance.driver_version);
+  if (io.version() >= 2) io.text("driver_release", provenance.driver_release);
   io.text("device", provenance.device);
   io.text("kjudge_version", provenance.kjudge_version);
   io.number("seed", provenance.seed);

@@ -47,6 +47,7 @@ class BundleReader::Impl {
   }
 
   const Bundle& bundle() const { return bundle_; }
+  std::uint32_t version() const { return header_.version; }
   std::uint64_t file_bytes() const { return header_.file_size; }
   int fd() const { return fd_.get(); }
 
@@ -92,8 +93,8 @@ class BundleReader::Impl {
     read_at(0, bytes.first(present));
     // In the order of what is worth saying: another kind of file, another version, a cut file.
     if (present < 16 || header_.magic != kBundleMagic) malformed("not a kjudge bundle");
-    if (header_.version != kBundleVersion) {
-      malformed(cat("bundle version ", header_.version, "; this kjudge reads version ",
+    if (header_.version == 0 || header_.version > kBundleVersion) {
+      malformed(cat("bundle version ", header_.version, "; this kjudge reads versions 1 to ",
                     kBundleVersion, ": use the kjudge that wrote it"));
     }
     if (present < sizeof(header_)) malformed("header: cut short");
@@ -158,7 +159,7 @@ class BundleReader::Impl {
       decompress(bytes, raw.span());
       bytes = raw.span();
     }
-    BundleDecoder decoder(bytes, budget);
+    BundleDecoder decoder(header_.version, bytes, budget);
     section(decoder, entry.kind, bundle_, blocks_);
     decoder.finish();
   }
@@ -260,6 +261,7 @@ const Bundle& BundleReader::bundle() const { return impl_->bundle(); }
 void BundleReader::read_memory(std::size_t region, const WriteMemory& write) const {
   impl_->read_memory(region, write);
 }
+std::uint32_t BundleReader::version() const { return impl_->version(); }
 std::uint64_t BundleReader::file_bytes() const { return impl_->file_bytes(); }
 int BundleReader::fd() const { return impl_->fd(); }
 

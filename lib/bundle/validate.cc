@@ -74,6 +74,7 @@ void check_provenance(const Provenance& provenance) {
   } else {
     refuse(cat("driver ", provenance.driver, " is neither host nor cuda"));
   }
+  check_text("driver_release", provenance.driver_release, kNameBytes);
   check_text("device", provenance.device, kNameBytes);
   check_text("kjudge_version", provenance.kjudge_version, kNameBytes);
   for (const auto& [what, seconds] : {std::pair{"import_s", provenance.import_s},

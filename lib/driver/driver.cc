@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+
 #include "file.h"
 
 namespace kjudge {
@@ -81,6 +83,28 @@ bool cuda_available() {
   } catch (const Error&) {
     return false;
   }
+}
+
+std::string driver_release(DriverKind kind) {
+  if (kind == DriverKind::host) return "";
+  try {
+    return driver_release_in(read_file("/proc/driver/nvidia/version"));
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+// "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (...)"
+std::string driver_release_in(std::string_view text) {
+  text = text.substr(0, text.find('\n'));
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    if (word.find('.') != word.npos && word.find_first_not_of("0123456789.") == word.npos) {
+      return std::string(word);
+    }
+  }
+  return "";
 }
 
 std::string gpu_uuid(const Driver& driver, int device) {

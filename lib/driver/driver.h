@@ -131,6 +131,12 @@ struct Driver {
 // True where a CUDA driver can be opened and has at least one device.
 bool cuda_available();
 
+// Which release of NVIDIA's driver the kernel runs, "580.159.04": the version that the API tells,
+// 13.0, is that of many. Empty for the host driver, and where /proc does not show it.
+std::string driver_release(DriverKind kind);
+// The same of the text of /proc/driver/nvidia/version.
+std::string driver_release_in(std::string_view text);
+
 // "GPU-7f1c9a52-...": how NVIDIA's tools name a GPU.
 std::string gpu_uuid(const Driver& driver, int device);
 

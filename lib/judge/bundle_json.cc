@@ -80,6 +80,9 @@ FieldTable<Provenance> provenance_table() {
        count<P>(
            "driver_version", [](const P& p) { return p.driver_version; }, "as the driver gives it"),
        text<P>(
+           "driver_release", [](const P& p) { return p.driver_release; },
+           "of NVIDIA's driver, such as \"580.159.04\"; empty: not known"),
+       text<P>(
            "device", [](const P& p) { return p.device; }, "name of the GPU or processor"),
        text<P>(
            "kjudge_version", [](const P& p) { return p.kjudge_version; }, "that recorded it"),

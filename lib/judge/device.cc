@@ -15,6 +15,17 @@ int attribute(const Driver& driver, CUdevice device, CUdevice_attribute id) {
   return value;
 }
 
+std::string driver_text(std::string_view kind, unsigned version, const std::string& release) {
+  return cat(kind, " ", version / 1000, ".", version % 1000 / 10,
+             release.empty() ? "" : cat(" (", release, ")"));
+}
+
+// Where one side does not know the release, the version has to do.
+bool same_driver(const std::string& a, const std::string& b) {
+  const auto version = [](const std::string& text) { return text.substr(0, text.find(" (")); };
+  return a == b || (version(a) == version(b) && (version(a) == a || version(b) == b));
+}
+
 }  // namespace
 
 DeviceIdentity identify(const Driver& driver, int device) {
@@ -33,7 +44,8 @@ DeviceIdentity identify(const Driver& driver, int device) {
 
   DeviceIdentity identity;
   identity.name = text.data();
-  identity.driver = cat(name(driver.kind), " ", version / 1000, ".", version % 1000 / 10);
+  identity.driver =
+      driver_text(name(driver.kind), static_cast<unsigned>(version), driver_release(driver.kind));
   if (driver.kind == DriverKind::host) {
     // All are the same processors; where there seem to be several, a number tells them apart.
     if (count > 1) identity.name += cat(" device ", device);
@@ -50,13 +62,12 @@ DeviceIdentity identify(const Driver& driver, int device) {
 }
 
 void check_recorded_here(const Provenance& there, const DeviceIdentity& here) {
-  const std::string driver =
-      cat(there.driver, " ", there.driver_version / 1000, ".", there.driver_version % 1000 / 10);
+  const std::string driver = driver_text(there.driver, there.driver_version, there.driver_release);
   // An identity's name has the UUID too, and the host driver's its number where there are several.
   // Not just the same beginning: there are an L4 and an L40.
   const bool same_model = here.arch == "x86_64" ? here.name.starts_with(there.device)
                                                 : device_kind(here.arch, here.name) == there.device;
-  if (driver == here.driver && there.arch == here.arch && same_model) return;
+  if (same_driver(driver, here.driver) && there.arch == here.arch && same_model) return;
   throw Error(Fault::malformed, cat("was recorded on ", there.device, " (", there.arch,
                                     ") with driver ", driver, "; this is ", here.name, " (",
                                     here.arch, ") with driver ", here.driver, ": capture it here"));

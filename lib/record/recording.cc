@@ -19,7 +19,7 @@
 namespace kjudge {
 namespace {
 
-constexpr std::uint64_t kBlock = 4u << 20;
+constexpr std::uint64_t kHashBlock = 4u << 20;
 
 // The state memory as it is in the bundle, to go back to before each replay. Address space only,
 // where it is zero.
@@ -183,9 +183,9 @@ std::uint64_t Recording::hash(std::uint64_t address, std::uint64_t bytes) const 
   const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(),
                                                                               XXH3_freeState);
   KJ_CHECK(state != nullptr && XXH3_64bits_reset(state.get()) == XXH_OK);
-  Bytes block(std::min(bytes, kBlock));
-  for (std::uint64_t offset = 0; offset < bytes; offset += kBlock) {
-    const std::uint64_t size = std::min(kBlock, bytes - offset);
+  Bytes block(std::min(bytes, kHashBlock));
+  for (std::uint64_t offset = 0; offset < bytes; offset += kHashBlock) {
+    const std::uint64_t size = std::min(kHashBlock, bytes - offset);
     KJ_DRIVER(driver_, cuMemcpyDtoH(block.data(), address + offset, size));
     XXH3_64bits_update(state.get(), block.data(), size);
   }
@@ -502,6 +502,7 @@ Bundle Recording::describe(const std::vector<std::size_t>& used,
   int version = 0;
   KJ_DRIVER(driver_, cuDriverGetVersion(&version));
   provenance.driver_version = static_cast<std::uint32_t>(version);
+  provenance.driver_release = driver_release(driver_.kind);
   char device[200] = "";
   KJ_DRIVER(driver_, cuDeviceGetName(device, sizeof(device), options_.device));
   provenance.device = device;

@@ -257,10 +257,11 @@ CUgraphNode Rebuild::add_kernel(CUgraph graph, const KernelNode& node) {
   check_observed(driver_, kernel, node);
   for (const Attribute& attribute : node.function_attributes) {
     int value = int_of(attribute);
-    // One function in several nodes: the last setting must not be too small for an earlier node.
+    // One function in several nodes, set anew before each launch: what is recorded is the last
+    // setting of all, and neither that nor this node's may be too small for another node.
     if (attribute.id == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
       int& most = dynamic_shared_[kernel];
-      value = most = std::max(most, value);
+      value = most = std::max({most, value, static_cast<int>(node.shared_bytes)});
     }
     KJ_DRIVER(driver_,
               cuFuncSetAttribute(kernel, static_cast<CUfunction_attribute>(attribute.id), value));

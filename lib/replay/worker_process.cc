@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <map>
 
 namespace kjudge {
 namespace {
@@ -51,6 +52,20 @@ Explanation explain(std::int32_t result) {
   }
 }
 
+// Beside what kjudge itself was started with.
+std::map<std::string, std::string> worker_environment(ArmName arm) {
+  return {// Loaded behind the block kernel, a kernel would wait for it for ever.
+          {"CUDA_MODULE_LOADING", "EAGER"},
+          // So would the host for a launch that waits until it is done.
+          {"CUDA_LAUNCH_BLOCKING", ""},
+          // The machine code that was recorded is what runs: nothing compiles it anew.
+          {"CUDA_DISABLE_PTX_JIT", "1"},
+          {"CUDA_CACHE_DISABLE", "1"},
+          {"CUDA_FORCE_PTX_JIT", ""},
+          {"CUDA_FORCE_JIT", ""},
+          {"KJUDGE_HOST_PROCESS", cat("worker-", name(arm))}};
+}
+
 }  // namespace
 
 Worker::Worker(const WorkerStart& start, const SupervisorDevice& side, Channel::Idle idle)
@@ -59,9 +74,7 @@ Worker::Worker(const WorkerStart& start, const SupervisorDevice& side, Channel::
         ChildOptions options;
         options.program = start.program.empty() ? "/proc/self/exe" : start.program;
         options.arguments = {"worker", "--socket", "3"};
-        // Loaded behind the block kernel, a kernel would wait for it for ever.
-        options.environment["CUDA_MODULE_LOADING"] = "EAGER";
-        options.environment["KJUDGE_HOST_PROCESS"] = cat("worker-", name(start.arm));
+        options.environment = worker_environment(start.arm);
         options.descriptors = {{2, 1}, {ends[1].get(), 3}};  // stdout is for results
         channel_ = Channel(std::move(ends[0]), std::move(idle));
         return Child(options);

@@ -46,7 +46,7 @@ class GoldenFiles(_kjudge.Case):
 
     def test_a_bundle_with_any_byte_changed_is_refused(self):
         """Also in what dump does not print: memory."""
-        with open(os.path.join(_kjudge.ROOT, "tests", "golden", "bundle-v1", "rich.kjb"), "rb") as file:
+        with open(os.path.join(_kjudge.ROOT, "tests", "golden", "bundle-v2", "rich.kjb"), "rb") as file:
             right = file.read()
         for at in range(0, len(right), 7):
             with open(self.path("changed.kjb"), "wb") as file:

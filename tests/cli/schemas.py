@@ -105,7 +105,7 @@ class Schemas(_kjudge.Case):
         dumped = self.validate("dump", self.path("results/submissions/1/evaluations/1/bundle.kjb"))
         self.assertEqual(dumped["shapes"][0]["nodes"][0]["name"], "softmax")
         self.validate("pack", challenge)
-        rich = os.path.join(_kjudge.ROOT, "tests", "golden", "bundle-v1", "rich.kjb")
+        rich = os.path.join(_kjudge.ROOT, "tests", "golden", "bundle-v2", "rich.kjb")
         kinds = {node["kind"] for shape in self.validate("dump", rich)["shapes"] for node in shape["nodes"]}
         self.assertEqual(kinds, {"kernel", "memset", "memcpy", "empty"})
 

@@ -9,6 +9,8 @@ import _kjudge
 TRIES = """#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -76,6 +78,16 @@ class Workers(_kjudge.Case):
         self.tries(reads % "/proc/self/environ", "wrong_result", at_load=True)
         self.tries("int f = socket(AF_UNIX, SOCK_STREAM, 0); if (f >= 0) close(f); return f;",
                    "runtime_error", at_load=True, why="SIGSYS")
+
+    def test_environment_compiles_nothing(self):
+        path = self.write("asks.py", kernel_that_tries("""
+  const char *process = getenv("KJUDGE_HOST_PROCESS");
+  if (process == 0 || strncmp(process, "worker-", 7) != 0) return 0;
+  const char *jit = getenv("CUDA_DISABLE_PTX_JIT"), *cache = getenv("CUDA_CACHE_DISABLE");
+  return jit && *jit == '1' && cache && *cache == '1' && !getenv("CUDA_FORCE_PTX_JIT") &&
+                 !getenv("CUDA_FORCE_JIT") && !getenv("CUDA_LAUNCH_BLOCKING") ? 0 : -1;""", False))
+        self.evaluate(path, "--challenge", self.small_challenge(), "--pairs", "1", CUDA_CACHE_DISABLE="0",
+                      CUDA_FORCE_PTX_JIT="1", CUDA_FORCE_JIT="1", CUDA_LAUNCH_BLOCKING="1")
 
     def test_prints_are_no_results(self):
         path = self.write("prints.py", kernel_that_tries('return (int)write(1, "{}\\n", 3);', False))

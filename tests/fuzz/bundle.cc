@@ -67,7 +67,7 @@ std::optional<Parts> take_apart(std::span<const std::byte> file) {
         raw.resize(entry.size);
         decompress(*stored, raw);
       }
-      BundleDecoder decoder(raw, budget);
+      BundleDecoder decoder(header->version, raw, budget);
       section(decoder, static_cast<BundleSection>(i + 1), parts.bundle, parts.blocks);
     }
   } catch (const Error&) {

@@ -51,6 +51,16 @@ def in_thread(function):
     if failed:
         raise failed[0]
 
+def mapped_twice():
+    size, zero, handle = ctypes.c_size_t(1 << 21), ctypes.c_uint64(0), ctypes.c_uint64()
+    cuda("cuMemCreate", ctypes.byref(handle), size, (ctypes.c_uint32 * 8)(1, 0, 1, 0), zero)
+    places = [ctypes.c_uint64(), ctypes.c_uint64()]
+    for place in places:
+        cuda("cuMemAddressReserve", ctypes.byref(place), size, zero, zero, zero)
+        cuda("cuMemMap", place, size, zero, handle, zero)
+        cuda("cuMemSetAccess", place, size, (ctypes.c_uint32 * 3)(1, 0, 3), ctypes.c_size_t(1))
+    return places[0].value
+
 def plus_one(state, x, y, n):
     extension.check(state.library.plus_one(x if isinstance(x, int) else x.data_ptr(), y.data_ptr(), n,
                                            stream()))
@@ -112,6 +122,8 @@ REFUSED = {
     "device_launch": ("s.device_launch = extension.load_device_launch()",
                       "extension.check(s.device_launch.start(i.x.data_ptr(), o.y.data_ptr(), i.n,"
                       " stream()))", ["starts", "Launch"]),
+    "outside_arena": ("pass", "o.y.copy_(i.x); extension.check(s.library.far_pointer(i.x.data_ptr(),"
+                      " o.y.data_ptr(), stream()))", ["plus", "argument 1", "nothing is allocated"]),
 }
 
 # More that meets a rule above: (rule, what prepare does, what kernel_fn does, words of the message).
@@ -126,6 +138,13 @@ REFUSED_TOO = [
      ["the first of cuMemsetD8"]),
     ("managed_memory", "pass", "o.y.copy_(i.x); cuda('cuMemAllocManaged', ctypes.byref(ctypes.c_uint64()),"
      " ctypes.c_size_t(4096), 1)", ["cuMemAllocManaged of 4096 bytes"]),
+    ("managed_memory", "s.managed = extension.load_managed_variable()",
+     "extension.check(s.managed.add(i.x.data_ptr(), o.y.data_ptr(), i.n, stream()))",
+     ["adds_shared", "managed variable shared_term"]),
+    ("aliased_memory", "s.twice = mapped_twice()", "plus_one(s, s.twice, o.y, 8)",
+     ["argument 0", "mapped at two addresses"]),
+    ("imported_memory", "cuda('cuMemPoolImportPointer', ctypes.byref(ctypes.c_uint64()), None, None)",
+     "o.y.copy_(i.x)", ["cuMemPoolImportPointer"]),
     ("cuda_array", "cuda('cuArrayCreate_v2', ctypes.byref(ctypes.c_void_p()),"
      " (ctypes.c_uint64 * 3)(8, 8, 0x100000020))", "o.y.copy_(i.x)", ["cuArrayCreate"]),
     ("own_capture", "s.side = torch.cuda.Stream()",
@@ -192,8 +211,8 @@ class Refusals(Case):
         super().setUp()
         self.environment = dict(os.environ, KJUDGE_TEST_CUDA=self.folder,
                                 XDG_CACHE_HOME=self.path("cache"))
-        python("-c", "import extension as e; e.load(); e.load_heap(); e.load_device_launch()", cwd=SOURCE,
-               env=self.environment)
+        python("-c", "import extension as e; e.load(); e.load_heap(); e.load_device_launch();"
+               " e.load_managed_variable()", cwd=SOURCE, env=self.environment)
         reference = self.path("source")
         os.mkdir(reference)
         with open(os.path.join(reference, "submission.py"), "w") as file:
@@ -227,6 +246,18 @@ class Refusals(Case):
                 self.assertEqual(told["verdict"], "refused", told["message"] + told["log"][-2000:])
                 for part in [rule.strip() + ":"] + words:
                     self.assertIn(part, told["message"])
+
+    def test_pointers_one_off(self):
+        """Past the end, and before the start of one-based arrays, of allocations that end with a granule."""
+        self.challenge = self.package(self.path("source"), {"whole": {"n": 1 << 19, "m": 1 << 19}}, "whole")
+        told = self.evaluate(PRELUDE + """
+def prepare_more(s):
+    pass
+
+def kernel_fn(s, i, o):
+    extension.check(s.library.one_off(i.x.data_ptr(), o.y.data_ptr(), i.n, stream()))
+""", 0)
+        self.assertEqual(told["verdict"], "accepted")
 
     def test_nccl(self):
         if int(python("-c", "import torch; print(torch.cuda.device_count())")) < 2:

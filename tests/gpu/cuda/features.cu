@@ -73,6 +73,16 @@ __global__ void reads_variable(const float *x, float *y, long n) {
   if (i < n) y[i] = 2 * x[i] + changed_variable;
 }
 
+// Given the end of each array, and what lies before its first element.
+__global__ void from_the_end(const float *x_end, float *y_end, long n) {
+  const long i = blockIdx.x * static_cast<long>(blockDim.x) + threadIdx.x;
+  if (i < n) y_end[-1 - i] = 2 * x_end[-1 - i] + 1;
+}
+__global__ void from_one(const float *x_before, float *y_before, long n) {
+  const long i = blockIdx.x * static_cast<long>(blockDim.x) + threadIdx.x;
+  if (i < n) y_before[i + 1] = 2 * x_before[i + 1] + 1;
+}
+
 // On any input but the first that it saw.
 __global__ void goes_wrong(const float *x, float *y, long n, float *first, int how) {
   const long i = blockIdx.x * static_cast<long>(blockDim.x) + threadIdx.x;
@@ -188,7 +198,18 @@ extern "C" int fault(int how, const float *x, float *y, long n, float *first, cu
   return cudaGetLastError();
 }
 
+extern "C" int one_off(const float *x, float *y, long n, cudaStream_t stream) {
+  const long half = n / 2;
+  from_one<<<blocks(half), kThreads, 0, stream>>>(x - 1, y - 1, half);
+  from_the_end<<<blocks(n - half), kThreads, 0, stream>>>(x + n, y + n, n - half);
+  return cudaGetLastError();
+}
+
 // What kjudge refuses.
+extern "C" int far_pointer(const float *x, float *y, cudaStream_t stream) {
+  plus<<<1, kThreads, 0, stream>>>(x, y + (1L << 32), 0, 1);  // 16 GiB on, and not followed
+  return cudaGetLastError();
+}
 extern "C" int change_variable() {
   const float value = 3;
   return cudaMemcpyToSymbol(changed_variable, &value, sizeof value);
