@@ -14,6 +14,7 @@
 #include "judge/report.h"
 #include "judge/sandbox.h"
 #include "options.h"
+#include "server_address.h"
 #include "web/server/contest_service.h"
 #include "web/server/http_server.h"
 #include "web/server/serving_json.h"
@@ -66,12 +67,9 @@ std::vector<Challenge> read_challenges(const std::vector<std::string>& names) {
 }
 
 std::string site_url(const std::string& given, const std::string& address) {
-  std::string url = given.empty() ? cat("http://", address) : given;
-  if (!url.starts_with("http://") && !url.starts_with("https://")) {
-    throw Error(Fault::usage, cat("--url ", given, ": expected an http or https address"));
-  }
-  while (url.ends_with('/')) url.pop_back();
-  return url;
+  if (given.empty()) return cat("http://", address);
+  ServerAddress parts;
+  return require_server_address(given, parts, "--url");
 }
 
 int serve(const ServeOptions& options) {

@@ -195,10 +195,14 @@ class Server:
                 pause_s = min(2 * pause_s, 5)
 
     def ask_once(self, path, body):
-        request = urllib.request.Request(
-            self.address + path, None if body is None else json.dumps(body).encode(),
-            {"Authorization": "Bearer " + self.token, "Accept": "application/json",
-             "Content-Type": "application/json", "User-Agent": "kjudge-submit/1"})
+        headers = {"Authorization": "Bearer " + self.token, "Accept": "application/json",
+                   "Content-Type": "application/json", "User-Agent": "kjudge-submit/1"}
+        if body is not None:
+            content = json.dumps(body).encode()
+            headers["Content-Length"] = str(len(content))
+            # A file goes in pieces that have the timeout each; bytes would have it all together.
+            body = io.BytesIO(content)
+        request = urllib.request.Request(self.address + path, body, headers)
         try:
             with self.opener.open(request, timeout=30) as answer:
                 return read_submission(answer.read(ANSWER_LIMIT), self.address)
@@ -522,6 +526,8 @@ if __name__ == "__main__":
     if sys.version_info < (3, 9):
         say("this Python is %d.%d, submit.py needs 3.9 or newer" % sys.version_info[:2])
         sys.exit(EXIT_JUDGE_ERROR)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # a log may have what a terminal's encoding has not
     try:
         sys.exit(main(sys.argv[1:]))
     except Stop as stop:

@@ -133,7 +133,8 @@ std::string read_server_address(std::string_view address, ServerAddress& parts) 
   return "";
 }
 
-std::string require_server_address(const std::string& address, ServerAddress& parts) {
+std::string require_server_address(const std::string& address, ServerAddress& parts,
+                                   std::string_view option) {
   const std::string broken = read_server_address(address, parts);
   if (broken.empty())
     return address.ends_with('/') ? address.substr(0, address.size() - 1) : address;
@@ -141,7 +142,7 @@ std::string require_server_address(const std::string& address, ServerAddress& pa
   const bool shown = address.find('@') == address.npos &&
                      std::all_of(address.begin(), address.end(),
                                  [](unsigned char c) { return c >= ' ' && c != 127; });
-  throw Error(Fault::usage, cat("--server", shown ? " " + address : "", ": ", broken));
+  throw Error(Fault::usage, cat(option, shown ? " " + address : "", ": ", broken));
 }
 
 }  // namespace kjudge

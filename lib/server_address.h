@@ -25,7 +25,8 @@ struct ServerAddress {
 // Reads it into `parts`; which rule it breaks otherwise, in words that show no password; "": none.
 std::string read_server_address(std::string_view address, ServerAddress& parts);
 
-// The same of `--server`, without '/' at its end. Fault::usage with the rule.
-std::string require_server_address(const std::string& address, ServerAddress& parts);
+// The same of what `option` says, without '/' at its end. Fault::usage with the rule.
+std::string require_server_address(const std::string& address, ServerAddress& parts,
+                                   std::string_view option = "--server");
 
 }  // namespace kjudge

@@ -2,6 +2,7 @@
 #include "store/identity.h"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -83,6 +84,27 @@ TEST_CASE("tokens are read again when they change, not before") {
   TokenOwners others(store.path, [&](const Error& error) { said = error.what(); });
   CHECK_FALSE(others.find(token));
   CHECK(said.find(file.string()) != std::string::npos);
+}
+
+TEST_CASE("a token that cannot be read for a moment is not taken for revoked") {
+  const Store store;
+  const std::string token = issue_token(store.path, "Ada");
+  // Old enough to rely on.
+  fs::last_write_time(store.path / "tokens",
+                      fs::file_time_type::clock::now() - std::chrono::hours(1));
+  int said = 0;
+  TokenOwners owners(store.path, [&](const Error&) { ++said; });
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit none{0, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  CHECK_THROWS_WITH_AS(owners.find(token), doctest::Contains("not all tokens can be read now"),
+                       Error);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(said == 1);
+  CHECK(owners.find(token) == "Ada");
+  CHECK_FALSE(owners.find(token + "0"));
+  CHECK(said == 1);
 }
 
 TEST_CASE("every field of tokens and runs refuses every wrong kind, and names itself") {

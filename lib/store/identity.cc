@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 
 #include "error.h"
@@ -158,24 +159,35 @@ std::optional<std::string> TokenOwners::find(std::string_view token) {
   // Every write renames a file into the folder, which changes its time; but not twice within a tick
   // of the kernel's clock, so a young one is not relied on.
   constexpr std::int64_t kYoungNs = 2'000'000'000;
+  const fs::path folder = results_ / "tokens";
   struct stat status {};
-  if (::stat((results_ / "tokens").c_str(), &status) != 0) {
+  if (::stat(folder.c_str(), &status) != 0) {
+    if (errno != ENOENT) throw_errno(folder.string());
     good_.clear();
+    all_read_ = true;
     changed_ns_ = -1;
   } else if (const std::int64_t now_ns =
                  status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
              changed_ns_ != now_ns) {
-    good_ = read_tokens(results_, report_);
+    all_read_ = true;
+    good_ = read_tokens(results_, [&](const Error& error) {
+      // Of descriptors or memory there may be more in a moment; what is damaged stays so.
+      if (error.fault() == Fault::host) all_read_ = false;
+      report_(error);
+    });
     std::erase_if(good_, [](const Token& one) { return !one.revoked.empty(); });
     const auto age =
         std::chrono::system_clock::now().time_since_epoch() - std::chrono::nanoseconds(now_ns);
-    changed_ns_ = age > std::chrono::nanoseconds(kYoungNs) ? now_ns : -1;
+    changed_ns_ = all_read_ && age > std::chrono::nanoseconds(kYoungNs) ? now_ns : -1;
   }
   const Token* found = nullptr;
   for (const Token& one : good_) {
     if (CRYPTO_memcmp(one.sha256.data(), sha256.data(), sha256.size()) == 0) found = &one;
   }
-  return found != nullptr ? std::optional(found->name) : std::nullopt;
+  if (found != nullptr) return found->name;
+  if (!all_read_)
+    throw Error(Fault::host, cat(folder.string(), ": not all tokens can be read now"));
+  return std::nullopt;
 }
 
 fs::path run_file(const fs::path& results, const std::string& name) {

@@ -47,6 +47,7 @@ class TokenOwners {
  public:
   TokenOwners(const std::filesystem::path& results, std::function<void(const Error&)> report);
   // The name; nullopt for what is no token, or a revoked one. Takes the same time for any.
+  // Fault::host where a token that cannot be read now may be this one.
   std::optional<std::string> find(std::string_view token);
 
  private:
@@ -55,6 +56,7 @@ class TokenOwners {
   std::mutex mutex_;
   std::int64_t changed_ns_ = -1;  // of the folder when it was read; -1: to be read again
   std::vector<Token> good_;
+  bool all_read_ = true;
 };
 
 struct Run {

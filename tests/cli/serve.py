@@ -9,6 +9,7 @@ import io
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -74,10 +75,11 @@ class ServeCase(_kjudge.Case):
     def token(self, name):
         return self.run_kjudge("token", "add", name, "--results", "results")[0].strip()
 
-    def serve(self, *arguments, listen="127.0.0.1:0", challenge=None):
+    def serve(self, *arguments, listen="127.0.0.1:0", challenge=None, under=()):
         """Starts one; returns it once it listens. Its port is self.port."""
-        server = self.start("serve", "results", "--challenge", challenge or self.challenge, "--listen", listen,
-                            "--unsafe", "--access-log", self.path("access.log"), *arguments)
+        server = self.popen([*under, _kjudge.BINARY, "serve", "results", "--challenge", challenge or self.challenge,
+                             "--listen", listen, "--unsafe", "--access-log", self.path("access.log"), *arguments],
+                            cwd=self.folder, env=self.environment)
         line = server.stdout.readline()
         self.assertRegex(line, r"^http://127\.0\.0\.1:[0-9]+/\n$")
         self.url = line.strip().rstrip("/")
@@ -493,6 +495,55 @@ class Serve(ServeCase):
         self.ask_json("POST", "/api/submissions", self.upload("other"), token=grace, status=201)
         self.stop(server)
 
+    def test_slow_uploads_with_one_token_leave_room_for_others(self):
+        ada, grace = self.token("Ada"), self.token("Grace")
+        server = self.serve("--uploads-per-minute", "1000000")
+        for _ in range(64):
+            slow = socket.create_connection(("127.0.0.1", self.port))
+            self.addCleanup(slow.close)
+            slow.sendall(b"POST /api/submissions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
+                         b"Content-Length: 60000\r\n\r\n{" % ada.encode())
+        answer = slow.recv(65536)  # the last one is among those for which there is no place
+        self.assertTrue(answer.startswith(b"HTTP/1.1 429 "), answer)
+        self.assertIn(b"Retry-After: 1\r\n", answer)
+        self.ask_json("POST", "/api/submissions", self.upload(), token=grace, status=201)
+        server.kill()
+
+    def test_a_token_that_is_revoked_while_its_upload_comes_in(self):
+        token = self.token("Ada")
+        server = self.serve()
+        text = json.dumps(self.upload()).encode()
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
+            connection.sendall(b"POST /api/submissions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
+                               b"Content-Length: %d\r\nExpect: 100-continue\r\n\r\n" % (token.encode(), len(text)))
+            self.assertIn(b" 100 ", connection.recv(4096))
+            self.run_kjudge("token", "revoke", "Ada", "--results", "results")
+            connection.sendall(text)
+            self.assertTrue(connection.recv(65536).startswith(b"HTTP/1.1 401 "))
+        self.stop(server)
+        self.assertEqual(os.listdir(self.path("results/submissions")), [])
+
+    def test_more_connections_than_descriptors_are_usual(self):
+        token = self.token("Ada")
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        self.assertGreater(hard, 300)
+        server = self.serve(under=["prlimit", "--nofile=100:"])
+        for _ in range(200):
+            idle = socket.create_connection(("127.0.0.1", self.port))
+            self.addCleanup(idle.close)
+        self.ask_json("POST", "/api/submissions", self.upload(), token=token, status=201)
+        self.assertEqual(self.ask("GET", "/index.html")[0], 200)
+        self.stop(server)
+
+    def test_a_page_that_is_not_there_looks_like_the_others(self):
+        server = self.serve()
+        for path in ("/x.html", "/evaluation/99.html", "/a/b/c/", "/%2fa/", "//"):
+            status, _, page = self.ask("GET", path)
+            self.assertEqual(status, 404)
+            for name in re.findall(r'(?:href|src)="([^"#]+)"', page.decode()):
+                self.assertEqual(self.ask("GET", urllib.parse.urljoin("http://x" + path, name)[8:])[0], 200, (path, name))
+        self.stop(server)
+
     def test_headers_that_are_too_long_or_no_http(self):
         server = self.serve()
         for request, status in ((b"GET / HTTP/1.1\r\nX: " + b"x" * 20000 + b"\r\n\r\n", b"431"),
@@ -665,7 +716,8 @@ class Serve(ServeCase):
         self.assertTrue(counting.startswith(plain))
         self.assertIn(b"api/metrics", counting)
         for _ in range(2):
-            self.assertEqual(self.ask("POST", "/api/metrics", sights)[0], 204)
+            status, headers, _ = self.ask("POST", "/api/metrics", sights)
+            self.assertEqual((status, headers["Content-Length"]), (204, None))
         self.assertEqual(self.ask("GET", "/api/metrics")[0], 405)
         self.assertEqual(self.ask("POST", "/api/metrics", {"opened": ["<b>"]})[0], 400)
         self.assertEqual(self.ask("POST", "/api/metrics", {"opened": ["a" * 100] * 1000})[0], 413)
@@ -697,7 +749,8 @@ class Serve(ServeCase):
         for arguments, status, why in (
                 (["--listen", "nowhere"], 2, "ADDRESS:PORT"), (["--listen", "127.0.0.1:x"], 2, "not a port"),
                 (["--listen", "::1:80"], 2, "brackets"), (["--challenge", self.challenge], 2, "two named softmax"),
-                (["--url", "contest.example.org"], 2, "http"), (["--count-metrics", "no/such/file"], 6, "no/such/file"),
+                (["--url", "contest.example.org"], 2, "--url contest.example.org: expected an http"),
+                (["--url", "https://"], 2, "names no host"), (["--url", "https://x/?a=b"], 2, "without ? and #"), (["--count-metrics", "no/such/file"], 6, "no/such/file"),
                 (["--access-log", "no/such/log"], 6, "no/such/log")):
             _, err = self.run_kjudge("serve", "results", "--challenge", self.challenge, "--unsafe", *arguments,
                                      status=status)

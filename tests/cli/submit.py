@@ -452,6 +452,27 @@ class Submit(_kjudge.Case):
         self.assertIn("sends elsewhere without saying where (status 302)", err)
         self.assertNotIn("None", err)
 
+    def test_a_large_file_on_a_slow_line(self):
+        """A socket's timeout is for all that one call sends: no call sends much."""
+        contest = self.contest(DONE)
+        self.write("submission.py", "#" * (3 << 20))
+        script = self.write("measured.py", "import runpy, socket, sys\n"
+                            "class Measured(socket.socket):\n"
+                            "    def sendall(self, data, *more):\n"
+                            "        assert len(data) <= 1 << 16, len(data)\n"
+                            "        super().sendall(data, *more)\n"
+                            "socket.socket = Measured\n"
+                            "runpy.run_path(%r, run_name='__main__')\n" % SUBMIT)
+        self.submit("--run", "r", "--challenge", "c", "--patience", "0", server=contest.url, script=script)
+        self.assertEqual(len(contest.requests[0][3]["code"]), 3 << 20)
+
+    def test_what_the_terminal_cannot_show(self):
+        contest = self.contest({"state": "done", "evaluations": [dict(WRONG, message="naïve 🙂")]})
+        self.environment["PYTHONIOENCODING"] = "ascii"
+        out, err = self.submit("--status", "42", server=contest.url, status=1)
+        self.assertNotIn("Traceback", err)
+        self.assertRegex(out, r"na(ï|\\xef)ve (🙂|\\U0001f642)")
+
     def test_python_that_is_too_old(self):
         for name in ("submit.py", "harness.py"):
             path = os.path.join(_kjudge.ROOT, "harness", name)

@@ -28,6 +28,7 @@ constexpr std::string_view kChallenges = "/api/challenges";
 constexpr std::string_view kLeaderboard = "/api/leaderboard/";
 constexpr std::string_view kPackages = "/packages/";
 constexpr std::string_view kMetrics = "/api/metrics";
+constexpr std::string_view kScheme = "bearer ";  // before a token, in any case
 
 HttpAnswer json_answer(const Json& json, int status = 200) {
   HttpAnswer answer;
@@ -130,15 +131,17 @@ void require_json(const HttpRequest& request) {
 // queue.
 class ContestService::Upload : public HttpBody {
  public:
-  Upload(ContestService& service, std::string owner)
+  Upload(ContestService& service, std::string owner, std::string token)
       : service_(service),
         owner_(std::move(owner)),
+        token_(std::move(token)),
         folder_(service.results_.path() / "submissions"),
         reader_(folder_.path() / "content", service.submission_limit_) {}
 
   void take(std::string_view bytes) override { reader_.take(bytes); }
 
   HttpAnswer finish() override {
+    service_.owner_of(token_);  // which may have been revoked while a slow line brought the rest
     const UploadRequest request = reader_.finish();
     if (const std::string rule = name_rule(request.run); !rule.empty()) {
       throw HttpProblem(400, cat("run: the name ", rule));
@@ -231,7 +234,7 @@ class ContestService::Upload : public HttpBody {
   }
 
   ContestService& service_;
-  const std::string owner_;
+  const std::string owner_, token_;
   const UnfinishedFolder folder_;
   UploadReader reader_;
 };
@@ -305,7 +308,6 @@ std::string ContestService::challenge_names() const {
 }
 
 std::string ContestService::authenticate(HttpRequest& request) {
-  constexpr std::string_view kScheme = "bearer ";
   const std::string_view header = request.authorization;
   if (header.empty()) {
     throw HttpProblem(401, "a token is needed; the organizer gives it, KERNELS_TOKEN holds it");
@@ -313,9 +315,13 @@ std::string ContestService::authenticate(HttpRequest& request) {
   if (folded_name(header.substr(0, kScheme.size())) != kScheme) {
     throw HttpProblem(401, "Authorization: expected Bearer and a token");
   }
-  const auto owner = owners_.find(header.substr(kScheme.size()));
+  return request.who = owner_of(header.substr(kScheme.size()));
+}
+
+std::string ContestService::owner_of(std::string_view token) {
+  const auto owner = owners_.find(token);
   if (!owner) throw HttpProblem(401, "the token is unknown or revoked; ask the organizer");
-  return request.who = *owner;
+  return *owner;
 }
 
 HttpService::Begun ContestService::begin(HttpRequest& request) {
@@ -346,7 +352,7 @@ HttpService::Begun ContestService::begin_upload(HttpRequest& request) {
     throw HttpProblem(429, "too many submissions with this token", wait_s);
   }
   require_json(request);
-  return std::make_unique<Upload>(*this, owner);
+  return std::make_unique<Upload>(*this, owner, request.authorization.substr(kScheme.size()));
 }
 
 HttpAnswer ContestService::get(HttpRequest& request) {
@@ -466,7 +472,8 @@ HttpAnswer ContestService::get_page(const HttpRequest& request, const std::strin
     answer.status = 404;
     answer.content_type = "text/html; charset=utf-8";
     answer.cache_control = "no-cache";
-    answer.body = framed({"There is no such page", "404.html", {}, 0}, {});
+    // Its links must lead from wherever it was asked for.
+    answer.body = framed({"There is no such page", request.path.substr(1), {}, 0}, {});
     return answer;
   }
   answer.body = std::move(*page);

@@ -59,6 +59,7 @@ class ContestService : public HttpService {
   HttpAnswer get_page(const HttpRequest& request, const std::string& address);
   // Its name, which the request has from then on.
   std::string authenticate(HttpRequest& request);
+  std::string owner_of(std::string_view token);
   const Challenge* find_challenge(const std::string& name) const;
   std::string challenge_names() const;
   std::optional<std::string> page_of_new(const std::string& address) const;

@@ -21,8 +21,10 @@
 #include <cstdio>
 #include <ctime>
 #include <list>
+#include <map>
 #include <optional>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "error.h"
@@ -113,6 +115,14 @@ std::string log_word(std::string_view text, std::size_t most = 200) {
   return word.empty() ? "-" : word;
 }
 
+// More descriptors, where the system lets us: few are usual, and without one nothing can be read.
+void want_descriptors(std::size_t count) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= count) return;
+  limit.rlim_cur = std::min<rlim_t>(count, limit.rlim_max);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 struct LoggedRequest {
   std::string client = "-", who, method = "-", target = "-";
   Clock::time_point begun = Clock::now();
@@ -144,6 +154,8 @@ class HttpServer::Loop {
         pool_(limits.threads),
         acceptor_(io_) {
     const tcp::endpoint endpoint = parse_listen(listen);
+    // As many again are turned away at the same time, and an upload or a page has files.
+    want_descriptors(4 * limits_.connections);
     try {
       acceptor_.open(endpoint.protocol());
       acceptor_.set_option(tcp::acceptor::reuse_address(true));
@@ -298,7 +310,8 @@ class HttpServer::Loop {
                     message.method() == http::verb::head};
     const bool whole = co_await send(session, answer, sent, logged);
     if (whole && !parser.is_done()) co_await linger(session);
-    co_return whole&& sent.keep_alive;
+    const bool again = whole && sent.keep_alive;
+    co_return again;
   }
 
   // For the log: the connection has been closed when time is up.
@@ -325,6 +338,37 @@ class HttpServer::Loop {
     if (!chain.empty()) logged.client = chain;
   }
 
+  // One more body of its kind, for as long as this is there. Throws HttpProblem.
+  class Place {
+   public:
+    Place(Loop& loop, const HttpRequest& request, const HttpBody& body)
+        : loop_(loop),
+          who_(body.is_anonymous() ? "" : request.who),
+          all_(body.is_anonymous() ? loop.anonymous_bodies_ : loop.bodies_) {
+      const bool anonymous = body.is_anonymous();
+      if (all_ >= (anonymous ? loop.limits_.anonymous : loop.limits_.bodies)) {
+        throw HttpProblem(
+            503, cat("too many ", anonymous ? "at once" : "uploads", "; try again later"), 1);
+      }
+      if (!who_.empty() && loop.bodies_of_[who_] >= loop.limits_.bodies_each) {
+        throw HttpProblem(429, "too many uploads with this token at the same time", 1);
+      }
+      ++all_;
+      if (!who_.empty()) ++loop.bodies_of_[who_];
+    }
+    ~Place() {
+      --all_;
+      if (!who_.empty() && --loop_.bodies_of_[who_] == 0) loop_.bodies_of_.erase(who_);
+    }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+   private:
+    Loop& loop_;
+    const std::string who_;
+    std::size_t& all_;
+  };
+
   // Never fails: what goes wrong becomes an answer.
   Task<HttpAnswer> answer_to(Session& session, Parser& parser, HttpRequest& request) {
     try {
@@ -332,13 +376,7 @@ class HttpServer::Loop {
           [this, &request] { return service_.begin(request); });
       if (auto* answer = std::get_if<HttpAnswer>(&begun)) co_return std::move(*answer);
       HttpBody& body = *std::get<std::unique_ptr<HttpBody>>(begun);
-      const bool anonymous = body.is_anonymous();
-      std::size_t& bodies = anonymous ? anonymous_bodies_ : bodies_;
-      if (bodies >= (anonymous ? limits_.anonymous : limits_.bodies)) {
-        throw HttpProblem(
-            503, cat("too many ", anonymous ? "at once" : "uploads", "; try again later"), 1);
-      }
-      const Counted counted(bodies);
+      const Place place(*this, request, body);
       co_await take_body(session, parser, body);
       co_return co_await on_pool<HttpAnswer>([&body] { return body.finish(); });
     } catch (const HttpProblem& problem) {
@@ -405,14 +443,16 @@ class HttpServer::Loop {
     for (const auto& [name, value] : answer.headers) head.set(name, value);
     head.keep_alive(how.keep_alive);
     const std::uint64_t bytes = answer.file.valid() ? answer.file_bytes : answer.body.size();
-    if (answer.status != 304) head.content_length(bytes);
+    // The answers that never have a body, so that none may be announced.
+    const bool may_have_body = answer.status != 304 && answer.status != 204;
+    if (may_have_body) head.content_length(bytes);
     http::response_serializer<http::empty_body> serializer(head);
     session.stream.expires_after(limits_.answer);
     ErrorCode error;
     co_await http::async_write_header(session.stream, serializer,
                                       asio::redirect_error(asio::use_awaitable, error));
     std::uint64_t sent = 0;
-    if (!error && !how.head && answer.status != 304) {
+    if (!error && !how.head && may_have_body) {
       sent = co_await send_body(session, answer, bytes, error);
     }
     const double ms =
@@ -482,6 +522,7 @@ class HttpServer::Loop {
   const HttpLimits limits_;
   std::list<Session*> sessions_;
   std::size_t bodies_ = 0, anonymous_bodies_ = 0, turned_away_ = 0;
+  std::map<std::string, std::size_t> bodies_of_;  // by HttpRequest::who
   bool stopping_ = false;
   asio::io_context io_{1};  // after what the sessions in it refer to
   asio::thread_pool pool_;

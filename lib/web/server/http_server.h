@@ -15,6 +15,7 @@ namespace kjudge {
 struct HttpLimits {
   std::size_t connections = 500;  // beyond them: 503
   std::size_t bodies = 64;        // that are taken at the same time; beyond them: 503
+  std::size_t bodies_each = 8;    // of them of the same HttpRequest::who; beyond them: 429
   std::size_t anonymous = 16;     // the same of HttpBody::is_anonymous()
   std::size_t threads = 16;       // that answer; most of their time they wait for the disk
   std::size_t header_bytes = 8192;
