@@ -144,6 +144,7 @@ class Changer {
 
   Changer(Random& random, std::size_t target) : random_(random), target_(target) {}
   std::size_t fields() const { return next_; }
+  std::uint32_t version() const { return kBundleVersion; }  // which they are put together as
 
   template <Number T>
   void number(std::string_view, T& value) {
