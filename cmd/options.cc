@@ -27,7 +27,7 @@ std::string driver_found() {
     if (kind == DriverKind::cuda && !cuda_available()) continue;
     try {
       const DeviceIdentity device = identify(Driver::open(kind), 0);
-      return cat(device.driver, " (", device.name, ")");
+      return cat(device.driver, " on ", device.name);
     } catch (const Error&) {
       continue;
     }

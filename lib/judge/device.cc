@@ -20,12 +20,6 @@ std::string driver_text(std::string_view kind, unsigned version, const std::stri
              release.empty() ? "" : cat(" (", release, ")"));
 }
 
-// Where one side does not know the release, the version has to do.
-bool same_driver(const std::string& a, const std::string& b) {
-  const auto version = [](const std::string& text) { return text.substr(0, text.find(" (")); };
-  return a == b || (version(a) == version(b) && (version(a) == a || version(b) == b));
-}
-
 }  // namespace
 
 DeviceIdentity identify(const Driver& driver, int device) {
@@ -44,8 +38,9 @@ DeviceIdentity identify(const Driver& driver, int device) {
 
   DeviceIdentity identity;
   identity.name = text.data();
+  identity.driver_release = driver_release(driver.kind);
   identity.driver =
-      driver_text(name(driver.kind), static_cast<unsigned>(version), driver_release(driver.kind));
+      driver_text(name(driver.kind), static_cast<unsigned>(version), identity.driver_release);
   if (driver.kind == DriverKind::host) {
     // All are the same processors; where there seem to be several, a number tells them apart.
     if (count > 1) identity.name += cat(" device ", device);
@@ -67,7 +62,12 @@ void check_recorded_here(const Provenance& there, const DeviceIdentity& here) {
   // Not just the same beginning: there are an L4 and an L40.
   const bool same_model = here.arch == "x86_64" ? here.name.starts_with(there.device)
                                                 : device_kind(here.arch, here.name) == there.device;
-  if (same_driver(driver, here.driver) && there.arch == here.arch && same_model) return;
+  // Where one side does not know the release, the version has to do.
+  const bool known = !there.driver_release.empty() && !here.driver_release.empty();
+  const bool same_driver =
+      driver_text(there.driver, there.driver_version,
+                  known ? there.driver_release : here.driver_release) == here.driver;
+  if (same_driver && there.arch == here.arch && same_model) return;
   throw Error(Fault::malformed, cat("was recorded on ", there.device, " (", there.arch,
                                     ") with driver ", driver, "; this is ", here.name, " (",
                                     here.arch, ") with driver ", here.driver, ": capture it here"));

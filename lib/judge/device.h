@@ -15,8 +15,9 @@ namespace kjudge {
 struct DeviceIdentity {
   std::string name;    // "AMD EPYC"; for a GPU with its UUID
   std::string arch;    // "x86_64" or "sm_90"
-  std::string driver;  // "host 13.0", "cuda 13.0 (580.159.04)"; without the release where unknown
+  std::string driver;  // "host 13.0", "cuda 13.0 (580.159.04)"
   std::string trust;   // "device", or "process" on the host driver, whose kernels are host code
+  std::string driver_release = {};  // "580.159.04"; empty: not known, and so not in `driver`
 };
 
 // Fault::usage when there is no device of that number.
