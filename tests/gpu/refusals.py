@@ -250,13 +250,19 @@ class Refusals(Case):
     def test_pointers_one_off(self):
         """Past the end, and before the start of one-based arrays, of allocations that end with a granule."""
         self.challenge = self.package(self.path("source"), {"whole": {"n": 1 << 19, "m": 1 << 19}}, "whole")
+        self.assert_fine("one_off")
+
+    def test_shared_memory_set_before_each_launch(self):
+        self.assert_fine("shrinking_shared")
+
+    def assert_fine(self, call):
         told = self.evaluate(PRELUDE + """
 def prepare_more(s):
     pass
 
 def kernel_fn(s, i, o):
-    extension.check(s.library.one_off(i.x.data_ptr(), o.y.data_ptr(), i.n, stream()))
-""", 0)
+    extension.check(s.library.%s(i.x.data_ptr(), o.y.data_ptr(), i.n, stream()))
+""" % call, 0)
         self.assertEqual(told["verdict"], "accepted")
 
     def test_nccl(self):

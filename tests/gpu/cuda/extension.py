@@ -10,7 +10,7 @@ SIGNATURES = {"prepare": [], "run": [ctypes.c_int, P, P, L, P, P], "fault": [cty
               "change_variable": [], "read_variable": [P, P, L, P], "plus_one": [P, P, L, P],
               "host_function": [P], "variable_address": [], "external_event": [P],
               "persisting_window": [P, P, L, P], "managed": [L], "child_graph": [P, L, P],
-              "memory_node": [P], "one_off": [P, P, L, P], "far_pointer": [P, P, P],
+              "memory_node": [P], "one_off": [P, P, L, P], "far_pointer": [P, P, P], "shrinking_shared": [P, P, L, P],
               "conditional_node": [P], "device_updatable": [P, P, L, P]}
 ADDRESSES = ("variable_address", "managed")
 FEATURES = ["cooperative", "clusters", "programmatic", "priorities", "shared_memory", "copies",
