@@ -206,8 +206,13 @@ TEST_CASE("a failure of rows says what a contestant needs") {
           .starts_with(
               "output y: 1 of 100 rows is wrong; worst row: not 0 where all that is expected is 0; "
               "largest"));
+  // What is measured beside a stray NaN is right.
+  CHECK(
+      text(rel_l2(1e-5), 1, 0)
+          .starts_with("output y: 1 of 100 rows is wrong; largest error of the first of them at"));
   Check tensor = cosine_check(0.99);
   tensor.per = Per::tensor;
+  CHECK(text(tensor, 1, 0).starts_with("output y: largest error of the tensor at [3, 2]: got"));
   CHECK(text(tensor, 1, 0.25) ==
         "output y: cosine similarity 0.75, at least 0.99 is needed; largest error of the tensor "
         "at [3, 2]: got 0.5, expected 0.25; worst error 0.25, relative 0.5");

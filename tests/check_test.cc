@@ -336,6 +336,19 @@ TEST_CASE("a failure says what a contestant needs") {
   CHECK(describe(*failure, kExact).find("got 0.25000000000000006, expected 0.25") !=
         std::string::npos);
 
+  const auto values = [&](double out, double expected) {
+    failure->out = out;
+    failure->expected = expected;
+    const std::string text = describe(*failure, kExact);
+    return text.substr(text.find("got "));
+  };
+  CHECK(values(1'073'741'858, 34) == "got 1073741858, expected 34");
+  CHECK(values(0, -0.0) == "got 0, expected -0");
+  CHECK(values(-kNaN, 1) == "got nan, expected 1");
+  CHECK(values(0x1p62, 0x1p62) ==
+        "got 4.6116860184273879e+18, expected 4.6116860184273879e+18, but for what a double does "
+        "not hold");
+
   failure->output = "x";
   failure->check = kInputsChanged;
   CHECK(describe(*failure, check).starts_with("input x: changed during the replay"));

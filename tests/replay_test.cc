@@ -120,7 +120,7 @@ TEST_CASE("a round has the clock it left a GPU at; the host driver has none") {
   });
 }
 
-TEST_CASE("a hot challenge is measured, and memory for evictions is only where they are") {
+TEST_CASE("hot replays are timed, and memory for evictions is only where they are") {
   on_each_driver([](DriverKind kind) {
     Contest contest(kind);
     be_quick(contest);

@@ -22,7 +22,9 @@ struct Launch {
   Launch(DriverKind kind, std::uint64_t timeout_ns)
       : session(kind),
         timed(session.driver, *session.kernels, session.stream, timeout_ns),
-        elsewhere(session, 4) {}
+        elsewhere(session, 4) {
+    timed.clock_tick_ns();  // loads what would else be loaded behind the block kernel
+  }
 
   void run(Write write, std::chrono::milliseconds late = {}) {
     const GraphHandle graph(session.driver);
@@ -39,6 +41,8 @@ struct Launch {
               cuGraphAddMemsetNode(&node, graph.get(), nullptr, 0, &params, context));
     KJ_DRIVER(session.driver, cuGraphInstantiateWithFlags(&exec, graph.get(), 0));
     const GraphExec owned(session.driver, exec);
+    KJ_DRIVER(session.driver, cuGraphLaunch(exec, session.stream));
+    KJ_DRIVER(session.driver, cuStreamSynchronize(session.stream));
     timed.queue(exec, 1);
     std::this_thread::sleep_for(late);
     timed.run();
@@ -53,7 +57,7 @@ constexpr std::uint64_t kLong = 60'000'000'000;
 
 }  // namespace
 
-TEST_CASE("a launch that nothing meddles with is neither late nor disturbed") {
+TEST_CASE("a replay that nothing meddles with is neither late nor disturbed") {
   on_each_driver([](DriverKind kind) {
     Launch launch(kind, kLong);
     launch.run({launch.elsewhere.address(), 7});
@@ -64,7 +68,7 @@ TEST_CASE("a launch that nothing meddles with is neither late nor disturbed") {
   });
 }
 
-TEST_CASE("a release after the time-out is late, and nobody's meddling") {
+TEST_CASE("a replay released after the time-out is late, and nobody's meddling") {
   on_each_driver([](DriverKind kind) {
     Launch launch(kind, 1'000'000);
     launch.run({launch.elsewhere.address(), 7}, std::chrono::milliseconds(50));

@@ -14,10 +14,17 @@ namespace {
 
 constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 62;  // that a result file holds
 
-// A value as a contestant would write it: 9 digits tell any two float32 apart.
+// A value as a contestant would write it: 9 digits tell any two float32 apart, and whole numbers
+// have all of theirs. The sign of a NaN tells nothing.
 std::string number(double value, int digits = 9) {
   std::array<char, 40> text;
-  std::snprintf(text.data(), text.size(), "%.*g", digits, value);
+  if (std::isnan(value)) return "nan";
+  const bool whole = std::fabs(value) < 0x1p53 && std::trunc(value) == value;
+  if (whole && digits == 9) {
+    std::snprintf(text.data(), text.size(), "%.0f", value);
+  } else {
+    std::snprintf(text.data(), text.size(), "%.*g", digits, value);
+  }
   return text.data();
 }
 
@@ -78,11 +85,12 @@ std::uint64_t allowed_beyond(double share, std::uint64_t count) {
 
 std::string values_text(const CheckFailure& failure) {
   std::string got = number(failure.out), wanted = number(failure.expected);
-  if (got == wanted && failure.out != failure.expected) {
+  if (got == wanted) {
     got = number(failure.out, 17);
     wanted = number(failure.expected, 17);
   }
-  return cat("got ", got, ", expected ", wanted);
+  return cat("got ", got, ", expected ", wanted,
+             got == wanted ? ", but for what a double does not hold" : "");
 }
 
 std::string elements_text(const CheckFailure& failure, const Check& check) {
@@ -117,6 +125,11 @@ std::string codes_text(const CheckFailure& failure, const Check& check) {
                     bracketed(failure.first_position), ": ", values_text(failure));
 }
 
+// Where nothing but a stray NaN or infinity is wrong, what is measured of the others is right.
+bool measured_wrong(const RowFailure& rows, CheckKind kind) {
+  return kind == CheckKind::cosine ? !(1 - rows.worst >= rows.limit) : !(rows.worst <= rows.limit);
+}
+
 // "relative L2 error 0.01, allowed 1e-05"
 std::string measure_text(const RowFailure& rows, CheckKind kind) {
   if (std::isinf(rows.worst)) return "not 0 where all that is expected is 0";
@@ -132,6 +145,7 @@ std::string measure_text(const RowFailure& rows, CheckKind kind) {
 
 std::string rows_text(const CheckFailure& failure, const Check& check) {
   const RowFailure& rows = *failure.rows;
+  const bool wrong = measured_wrong(rows, check.kind);
   std::string text;
   if (check.per == Per::row) {
     text = cat(rows.failed, " of ", rows.rows, rows.rows == 1 ? " row" : " rows",
@@ -139,10 +153,11 @@ std::string rows_text(const CheckFailure& failure, const Check& check) {
     if (check.quantile < 1) {
       text += cat(" (", allowed_beyond(check.quantile, rows.rows), " may be)");
     }
-    text += "; worst row: ";
+    if (wrong) text += "; worst row: ";
   }
-  text += measure_text(rows, check.kind);
-  text += cat("; largest error of the ", check.per == Per::row ? "first of them" : "tensor", " at ",
+  if (wrong) text += measure_text(rows, check.kind);
+  text += cat(text.empty() ? "" : "; ", "largest error of the ",
+              check.per == Per::row ? "first of them" : "tensor", " at ",
               bracketed(failure.first_position), ": ", values_text(failure));
   return text;
 }

@@ -267,7 +267,10 @@ std::string evaluation_page(const Evaluation& evaluation) {
     for (const RoundFacts& round : shape.rounds) {
       for (const Pair& pair : round.pairs) voids += pair.voids;
     }
-    if (voids > 0) text += cat("  ", shape.name, ": ", voids, " void pairs were taken again\n");
+    if (voids > 0) {
+      text += cat("  ", shape.name, ": ", voids, voids == 1 ? " void pair was" : " void pairs were",
+                  " taken again\n");
+    }
     if (const std::string gpu = gpu_text(shape); !gpu.empty()) text += cat("  ", gpu, "\n");
   }
   if (!evaluation.log.empty()) text += cat("\nlog:\n", indented(printable(evaluation.log), "  "));

@@ -64,9 +64,14 @@ std::string shape_text(const ShapeFacts& shape, const ShapeScore& scored) {
     pairs += static_cast<int>(round.pairs.size());
     for (const Pair& pair : round.pairs) voids += pair.voids;
   }
-  std::string text = cat("shape ", shape.name, ": ", pairs, " pairs in ", shape.rounds.size(),
-                         " rounds, each arm replayed ", shape.replays_per_arm, " times in a pair");
-  if (voids > 0) text += cat("; ", voids, " void pairs were taken again");
+  std::string text =
+      cat("shape ", shape.name, ": ", pairs, pairs == 1 ? " pair in " : " pairs in ",
+          shape.rounds.size(), shape.rounds.size() == 1 ? " round, " : " rounds, ",
+          "each arm replayed ",
+          shape.replays_per_arm == 1 ? "once" : cat(shape.replays_per_arm, " times"), " in a pair");
+  if (voids > 0) {
+    text += cat("; ", voids, voids == 1 ? " void pair was" : " void pairs were", " taken again");
+  }
   text +=
       "\n  ratio of a pair: the median event time of the baseline's replays by that of the "
       "submission's\n";
