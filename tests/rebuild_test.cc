@@ -21,6 +21,7 @@ struct Built {
   std::vector<CUgraphEdgeData> edges;  // of the first graph
   std::vector<std::pair<CUfunction_attribute, int>> function_attributes;
   std::vector<CUfunc_cache> cache_configs;
+  std::vector<CUlimit> limits;
 };
 Built built;
 const Driver* real = nullptr;
@@ -62,6 +63,11 @@ CUresult CUDAAPI set_cache_config(CUfunction function, CUfunc_cache config) {
   return real->cuFuncSetCacheConfig(function, config);
 }
 
+CUresult CUDAAPI set_limit(CUlimit limit, size_t value) {
+  built.limits.push_back(limit);
+  return real->cuCtxSetLimit(limit, value);
+}
+
 template <class Value>
 Attribute attribute(std::uint32_t id, const Value& value) {
   Attribute made{id, {}};
@@ -79,6 +85,7 @@ void rebuild_watched(DriverKind kind, const Bundle& bundle) {
   watched.cuGraphInstantiateWithFlags = instantiate;
   watched.cuFuncSetAttribute = set_function_attribute;
   watched.cuFuncSetCacheConfig = set_cache_config;
+  watched.cuCtxSetLimit = set_limit;
   DeviceSide side(watched, 0, 0);
   built = {};  // without what kjudge sets for its own kernels
   std::vector<DeviceMemory> memory;
@@ -169,6 +176,16 @@ TEST_CASE("shared memory that a kernel was launched with is allowed, whatever wa
     constexpr auto kMost = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
     CHECK(built.function_attributes ==
           FunctionAttributes{{kMost, 60'000}, {kMost, 60'000}, {kMost, 60'000}});
+  });
+}
+
+TEST_CASE("a recording sets aside no part of the L2 cache, which the other arm would lack") {
+  on_each_driver([](DriverKind kind) {
+    Contest contest(kind, {1000});
+    Bundle bundle = BundleReader(contest.make({{"right", "right", "right"}})).bundle();
+    bundle.limits = {{CU_LIMIT_STACK_SIZE, 2048}, {CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 1 << 20}};
+    rebuild_watched(kind, bundle);
+    CHECK(built.limits == std::vector<CUlimit>{CU_LIMIT_STACK_SIZE});
   });
 }
 

@@ -162,6 +162,9 @@ Rebuild::Rebuild(DeviceSide& device, const Bundle& bundle, const std::vector<Sha
                                       " driver, this is the ", name(driver_.kind), " driver"));
   }
   for (const Limit& limit : bundle.limits) {
+    // What one context sets aside of the L2 cache the other arm would lack. Its only use, access
+    // policy windows, is refused.
+    if (limit.id == CU_LIMIT_PERSISTING_L2_CACHE_SIZE) continue;
     KJ_DRIVER(driver_, cuCtxSetLimit(static_cast<CUlimit>(limit.id), limit.value));
   }
   map_memory(shared);
