@@ -65,6 +65,39 @@ def show(record):
     print("us: median; m: replays per arm and pair; <=: share of |speedup - 1|, q95 its 95 % quantile;\n"
           "within, rounds, evals: sd of a pair's ratio within a round, of rounds and of evaluations beyond "
           "it;\nmean: of the log speedup; se: its standard error, by rounds")
+    show_limits(evaluations)
+
+
+def show_limits(evaluations):
+    """What a pair's ratio owes to what, and what pairs take away. One tick of the clock at each end of a
+    replay, uniform, in both arms; who was first; where memory lies and what else differs between fresh
+    workers. The rest, of caches, DRAM and its refresh, is not told apart by times."""
+    rows = []
+    for name in evaluations[0]["shapes"]:
+        shapes = [e["shapes"][name] for e in evaluations if name in e["shapes"]]
+        rounds = [[(math.log(pair[0]), math.log(pair[1]), pair[2]) for pair in r]
+                  for s in shapes for r in s["rounds"]]
+        ratios = [[a - b for a, b, _ in r] for r in rounds]
+        within = math.sqrt(statistics.mean(statistics.variance(r) for r in ratios))
+        nanoseconds = statistics.median(s["baseline_ns"] for s in shapes)
+        # A difference of two stamps has the variance tick^2 / 6; the median of m of them at most that.
+        tick = math.sqrt(2 * shapes[0]["tick_ns"] ** 2 / 6) / nanoseconds
+        first = {who: [a - b for r in rounds for a, b, w in r if w == who]
+                 for who in ("baseline", "submission")}
+        order = (statistics.mean(first["baseline"]) - statistics.mean(first["submission"])) / 2
+        pairs = len(first["baseline"]) + len(first["submission"])
+        shared = statistics.mean(statistics.covariance(*zip(*((a, b) for a, b, _ in r))) for r in rounds)
+        clocks = [[c for c in s["clock_mhz"] if c] for s in shapes]
+        clock = statistics.mean(_bench.deviation(c) / statistics.mean(c) for c in clocks if len(c) > 1)
+        _, between, _ = _bench.variances([[[math.log(p[0] / p[1]) for p in r] for r in s["rounds"]]
+                                          for s in shapes])
+        rows.append([name, "%.1f" % (nanoseconds / 1e3), *("%.2f" % (100 * x) for x in (
+            within, min(tick, within))), "%+.2f" % (100 * order), "%.2f" % (100 * within / math.sqrt(pairs)),
+            *("%.2f" % (100 * x) for x in (between, math.sqrt(max(0, shared)), clock))])
+    _bench.table(["all in %", "us", "within", "tick", "order", "se", "rounds", "both arms", "clock"], rows)
+    print("tick: sd of a ratio for the clock's tick alone, at most; order: what being second costs, se: its\n"
+          "standard error; both arms: sd of what both arms of a pair share within a round, which their ratio\n"
+          "has not; clock: sd of the multiprocessors' clock from round to round, which both arms share too")
 
 
 def main():
