@@ -114,6 +114,10 @@ int invalidate_command(const InvalidateOptions& options) {
   Invalidation record;
   record.made = utc_now();
   if (options.undo != 0) {
+    if (options.preview || !options.reason.empty() || options.selection != Selection{}) {
+      throw Error(Fault::usage,
+                  "--undo takes back all that is recorded under a number; it goes alone");
+    }
     require_record(records, options.undo, "invalidation");
     record.takes_back = options.undo;
     const int number =

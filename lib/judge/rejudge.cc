@@ -2,7 +2,7 @@
 #include "judge/rejudge.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include "error.h"
 #include "file.h"
@@ -84,6 +84,20 @@ std::optional<Evaluation> from_recording(const Driver& driver, const Challenge& 
     if (error.fault() != Fault::malformed) throw;  // else recorded on another driver or GPU
     return std::nullopt;
   }
+}
+
+// One of the set that has the same evaluation, since it has the same files, and was judged again;
+// null: none.
+const Rejudged* judged_copy(const RejudgementSet& set, const Rejudged& one) {
+  for (const Rejudged& other : set.record().evaluations) {
+    if (other.id == one.id && fs::exists(set.evaluation(other.submission))) return &other;
+  }
+  return nullptr;
+}
+
+void copy_rejudged(const fs::path& evaluation, const fs::path& to) {
+  link_evaluation(evaluation, to);
+  for (const char* name : {"log.txt", "result.json"}) link_or_copy(evaluation / name, to / name);
 }
 
 // What a submission has beside an evaluation that may become its next one.
@@ -271,6 +285,7 @@ RejudgeCounts run_rejudgement(const Driver& driver, const Challenge& challenge,
   sync_directory(set.folder());
   sweep_unfinished(parent);
   RejudgeCounts counts;
+  std::set<std::string> others;  // ids of evaluations that other judges make again
   for (const Rejudged& one : set.record().evaluations) {
     check_interrupt();
     if (fs::exists(set.evaluation(one.submission))) {
@@ -305,9 +320,21 @@ RejudgeCounts run_rejudgement(const Driver& driver, const Challenge& challenge,
     const auto claim = Claim::take(submission, options.lease);
     if (!claim || fs::exists(set.evaluation(one.submission))) {
       ++(claim ? counts.done : counts.elsewhere);
+      if (!claim) others.insert(one.id);
       continue;
     }
     const UnfinishedFolder folder(parent);
+    if (const Rejudged* copy = judged_copy(set, one)) {
+      copy_rejudged(set.evaluation(copy->submission), folder.path());
+      rename_new(folder.path(), set.evaluation(one.submission));
+      line(cat(label, "was judged again as ", copy->submission, ", which has the same files"));
+      ++counts.done;
+      continue;
+    }
+    if (others.contains(one.id)) {
+      ++counts.elsewhere;
+      continue;
+    }
     JudgedAgain again;
     try {
       again = judge_again(driver, challenge, submission, one.evaluation, folder.path(), options,

@@ -240,6 +240,9 @@ class Rank(_kjudge.Case):
         shutil.rmtree(later)
         listed = json.loads(self.run_kjudge("invalidate", "results", "--list", "--json")[0])["invalidations"]
         self.assertEqual([(i["number"], i["reason"]) for i in listed], [(1, "its fan was off")])
+        for more in (["--preview"], ["--run", "ada"], ["--reason", "x"]):
+            _, err = self.run_kjudge("invalidate", "results", "--undo", "1", *more, status=2)
+            self.assertIn("goes alone", err)
         self.run_kjudge("invalidate", "results", "--undo", "1")
         self.assertEqual(self.rank(), before)
         self.assertTrue(os.path.exists(self.path("results/invalidations/1/invalidation.json")))
