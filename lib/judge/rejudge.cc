@@ -105,13 +105,15 @@ struct Beside {
   bool is_there = false;  // it is its own already
   int later = 0;          // the last on the same terms that began after it; 0: none
 };
-Beside beside(const StoredSubmission& submission, const Evaluation& evaluation) {
+// What is no newer than `made_again` is older than it, whatever the clocks said.
+Beside beside(const StoredSubmission& submission, const Evaluation& evaluation, int made_again) {
   Beside found;
   for (const int number : submission.evaluations) {
     try {
       const Evaluation other = read_result(folder_of(submission, number));
       if (other.id == evaluation.id) found.is_there = true;
-      if (other.started > evaluation.started && terms_of(other) == terms_of(evaluation)) {
+      if (number > made_again && other.started > evaluation.started &&
+          terms_of(other) == terms_of(evaluation)) {
         found.later = number;
       }
     } catch (const Error&) {  // fsck tells
@@ -395,7 +397,7 @@ std::size_t apply_rejudgement(const ResultsDirectory& results, const Rejudgement
       continue;
     }
     StoredSubmission submission = results.submission(one.submission);
-    const auto [is_there, later] = beside(submission, evaluation);
+    const auto [is_there, later] = beside(submission, evaluation, one.evaluation);
     if (is_there) continue;
     if (later != 0) {
       line(cat(label_of(one), "its evaluation ", later, " was judged later, and counts on"));

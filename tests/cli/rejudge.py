@@ -89,6 +89,17 @@ class Rejudge(_judge_again.Case):
         self.assertEqual([self.evaluations(n) for n in (1, 2)], [["1", "2"], ["1", "2"]])
         self.assertEqual(self.result("submissions/1/evaluations/2"), self.result("rejudgements/2/evaluations/1"))
 
+    def test_what_a_clock_that_was_ahead_says_is_no_newer_than_what_replaces_it(self):
+        self.judge(ada=_kjudge.RIGHT)
+        result = self.result("submissions/1/evaluations/1")
+        os.remove(self.path("results/submissions/1/evaluations/1/result.json"))
+        self.write("results/submissions/1/evaluations/1/result.json",
+                   json.dumps(dict(result, started="2099-01-01T00:00:00Z")))
+        self.run_kjudge("rejudge", "results", "--run", "ada", "--reason", "its clock")
+        for action in ("--judge", "--apply"):
+            _, err = self.run_kjudge("rejudge", "results", "--set", "1", action)
+        self.assertEqual(self.evaluations(1), ["1", "2"], err)
+
     def test_what_is_judged_at_once_after_an_invalidation_counts(self):
         self.judge(ada=_kjudge.RIGHT)
         self.run_kjudge("invalidate", "results", "--submission", "1", "--reason", "the fan was off")
