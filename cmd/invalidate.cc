@@ -69,6 +69,19 @@ void say_copies(const ScoreIndex& index, const std::vector<Selected>& found) {
   }
 }
 
+// That began, by a clock that was ahead, after all that can be said of a time.
+void say_to_come(const ScoreIndex& index, const Selection& asked, const Selection& selection) {
+  for (const ScoredSubmission& submission : index.submissions()) {
+    for (const ScoredEvaluation& one : submission.evaluations) {
+      const Selectable here = selectable(index, submission, one);
+      if (!selects(asked, here) || selects(selection, here)) continue;
+      say(cat("submission ", submission.number, " of ", printable(submission.identity.run),
+              ": its evaluation ", one.number, " began at ", one.started,
+              ", which is to come, so it counts on; --evaluation ", one.id, " is about it"));
+    }
+  }
+}
+
 void print_selected(const InvalidateOptions& options, int number,
                     const std::vector<Selected>& found) {
   std::vector<InvalidatedEvaluation> list;
@@ -114,6 +127,10 @@ int invalidate_command(const InvalidateOptions& options) {
   Invalidation record;
   record.made = utc_now();
   if (options.undo != 0) {
+    if (options.preview || !options.reason.empty() || options.selection != Selection{}) {
+      throw Error(Fault::usage,
+                  "--undo takes back all that is recorded under a number; it goes alone");
+    }
     require_record(records, options.undo, "invalidation");
     record.takes_back = options.undo;
     const int number =
@@ -133,12 +150,15 @@ int invalidate_command(const InvalidateOptions& options) {
   }
   // What is judged from now on counts again, so now is over when this ends.
   if (!options.preview) record.made = utc_now_and_over();
-  if (record.selection.to.empty() || record.selection.to > record.made) {
+  const Selection asked = record.selection;
+  // What one evaluation is called, no other will be, whatever its clock said.
+  if (asked.evaluation.empty() && (asked.to.empty() || asked.to > record.made)) {
     record.selection.to = record.made;
   }
   const Json json = record_json(invalidation_table(), record, kInvalidationRecord);
   ScoreIndex index(results, left_out.report());
   index.save();
+  say_to_come(index, asked, record.selection);
   const auto found = selected(results, index, record.selection, left_out.report());
   if (found.empty()) throw Error(Fault::usage, "no evaluation is like that; nothing is recorded");
   const int number = options.preview ? 0 : add_record(results, kInvalidationRecord, json);

@@ -162,6 +162,14 @@ int rejudge_command(const RejudgeOptions& options) {
             " --judge makes them again beside the old ones"));
     return left_out.status();
   }
+  // --challenge may be the folder to judge with.
+  Selection of_new = options.selection;
+  of_new.challenge.clear();
+  if (of_new != Selection{} || !options.reason.empty()) {
+    throw Error(Fault::usage,
+                "--set is about all of a set; --reason, and what says which evaluations a new one "
+                "has, go without it");
+  }
   const RejudgementSet set(results, options.set);
   if (options.run) return run_set(options, results, set);
   if (options.drop) set.end(RejudgementState::dropped);

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "error.h"
+#include "same_file.h"
 #include "unfinished.h"
 
 namespace kjudge {
@@ -172,6 +173,27 @@ namespace {
 
 enum class Sync { file, nothing };
 
+// 0, or an error number; EEXIST where `to` is there and is not to be replaced. `file` is open as
+// `from`.
+int rename_file(int file, const std::string& from, const std::filesystem::path& to,
+                IfExists if_exists) {
+  const auto failure = [](long result) { return result == 0 ? 0 : errno; };
+  int failed = 0;
+  if (if_exists == IfExists::replace) {
+    failed = failure(::rename(from.c_str(), to.c_str()));
+  } else {
+    failed = failure(
+        ::syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE));
+    // NFS knows no flags; a link replaces nothing either.
+    if (failed == EINVAL || failed == ENOSYS) {
+      failed = failure(::link(from.c_str(), to.c_str()));
+      if (failed == 0 || (failed == EEXIST && is_same_file(file, to)))
+        failed = failure(::unlink(from.c_str()));
+    }
+  }
+  return failed == ENOENT && is_same_file(file, to) ? 0 : failed;
+}
+
 // False: it is there, and is not to be replaced.
 bool write_by_rename(const std::filesystem::path& path, std::string_view bytes, IfExists if_exists,
                      Sync sync) {
@@ -192,9 +214,9 @@ bool write_by_rename(const std::filesystem::path& path, std::string_view bytes, 
   if (::fchmod(fd.get(), 0666 & ~mask) != 0) throw_errno(path.string());
   if (sync == Sync::file && ::fsync(fd.get()) != 0) throw_errno(path.string());
 
-  const unsigned flags = if_exists == IfExists::fail ? RENAME_NOREPLACE : 0;
-  if (::syscall(SYS_renameat2, AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), flags) != 0) {
-    if (errno == EEXIST) return false;
+  if (const int failed = rename_file(fd.get(), temporary, path, if_exists); failed != 0) {
+    if (failed == EEXIST) return false;
+    errno = failed;
     throw_errno(path.string());
   }
   temporary.clear();

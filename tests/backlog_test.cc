@@ -170,6 +170,49 @@ TEST_CASE("the newest of several that were judged answers") {
   CHECK(backlog(submissions, kTerms).waiting.at(0).answered_by == &submissions[1]);
 }
 
+TEST_CASE("of several that were judged in one second the same one answers everybody") {
+  for (const int newer : {0, 1}) {
+    std::vector<ScoredSubmission> submissions = {
+        received(1, "ada", "same"), received(2, "ben", "same"), received(3, "cyd", "same")};
+    for (std::size_t i = 0; i < 2; ++i) {
+      submissions[i].evaluations = {evaluated(Verdict::accepted)};
+      submissions[i].evaluations[0].started = "2025-01-31T13:00:00Z";
+      submissions[i].evaluations[0].id = static_cast<int>(i) == newer ? "b" : "a";
+    }
+    CHECK(backlog(submissions, kTerms).waiting.at(0).answer->id == "b");
+  }
+}
+
+TEST_CASE("nobody waits for one of the same files that is damaged") {
+  const std::vector<ScoredSubmission> submissions = {
+      received(1, "ada", "same"), received(2, "ben", "same"), received(3, "cyd", "same")};
+  BacklogOptions options;
+  options.left_out = {1};
+  const Backlog now = backlog(submissions, kTerms, options);
+  REQUIRE(now.waiting.size() == 2);
+  CHECK(now.waiting[0].submission->number == 1);
+  CHECK(now.waiting[1].submission->number == 2);
+  REQUIRE(now.same_as_waiting.size() == 1);
+  CHECK(now.same_as_waiting[0].second->number == 2);
+}
+
+TEST_CASE("who was claimed while a clock was ahead waits no longer for that") {
+  std::vector<ScoredSubmission> submissions = {received(1, "ada", "1"), received(2, "ada", "2"),
+                                               received(3, "ben", "3", "04"),
+                                               received(4, "cyd", "4", "06")};
+  submissions[0].claims = claimed_at(2 * kNoon);
+  submissions[0].evaluations.push_back(evaluated(Verdict::accepted));
+  CHECK(order(submissions) == std::vector{2, 3, 4});
+}
+
+TEST_CASE("who came while a clock was ahead waits no longer for that") {
+  std::vector<ScoredSubmission> submissions = {
+      received(1, "ada", "1"), received(2, "ben", "2", "04"), received(3, "cyd", "3", "06")};
+  submissions[0].identity.received = "2500-01-31T12:00:00Z";
+  submissions[1].identity.received = "2400-01-31T12:00:00Z";
+  CHECK(order(submissions) == std::vector{1, 2, 3});
+}
+
 TEST_CASE("the same files for other shapes are judged for themselves") {
   std::vector<ScoredSubmission> submissions = {
       received(1, "ada", "same"), received(2, "ben", "same"), received(3, "cyd", "same"),

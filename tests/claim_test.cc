@@ -2,6 +2,7 @@
 #include "store/claim.h"
 
 #include <doctest/doctest.h>
+#include <linux/fs.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,9 +11,12 @@
 #include <memory>
 #include <thread>
 
+#include "error.h"
 #include "file.h"
 #include "json_faults.h"
+#include "store/identity.h"
 #include "store/numbered_folders.h"
+#include "syscall_filter.h"
 #include "unfinished.h"
 
 using namespace kjudge;
@@ -284,6 +288,57 @@ TEST_CASE("the number of a lost submission is given to no other") {
   CHECK(add("cyd", {}, 0) == 5);
   fs::remove_all(store.folder.path() / "results/submissions/5");
   CHECK(add("eve", {all[0].identity, all[2].identity}, 5) == 6);
+}
+
+TEST_CASE("a folder of a high number that somebody put there keeps nobody from handing in") {
+  Store store;
+  const fs::path submissions = store.folder.path() / "results/submissions";
+  CHECK(store.add("ada", "1").identity.number == 1);
+  fs::create_directory(submissions / "1073741822");  // looked at one by one, they would take hours
+  CHECK(store.add("ben", "2").identity.number == 1073741823);
+  CHECK(store.add("cyd", "3").identity.number == kMostNumber);
+  CHECK_THROWS_WITH_AS(store.add("dan", "4"), doctest::Contains("no number is left"), Error);
+  fs::create_directory(submissions / "2147483647");
+  CHECK(numbered(submissions).back() == kMostNumber);
+}
+
+TEST_CASE("a file system that knows no flags of rename, as NFS, is as good") {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    SyscallFilter nfs(SyscallFilter::Otherwise::allow);
+    for (const std::uint64_t flags : {RENAME_NOREPLACE, RENAME_EXCHANGE}) {
+      nfs.refuse("renameat2", {4, flags, flags}, EINVAL);
+    }
+    nfs.load();
+    int code = 0;
+    try {
+      Store store;
+      const auto expect = [&](bool holds) { code += holds ? 0 : 1; };
+      const fs::path& results = store.results.path();
+      StoredSubmission submission = store.add("ada", "1");
+      expect(fs::exists(results / "store.json"));
+      expect(find_run(results, "ada").has_value());
+      expect(!write_run(results, {"ada", "ben", utc_now()}));  // which replaces nothing
+      expect(find_run(results, "ada")->owner.empty());
+      expect(store.add("ben", "2").identity.number == 2);
+      auto claim = Claim::take(submission, kLong);
+      expect(claim.has_value() && !Claim::take(submission, kLong));
+      expect(claim->commit(submission, some_evaluation("a")) == 1);
+      for (const char* folder : {"", "runs", "submissions", "submissions/1/claims"}) {
+        for (const auto& item : fs::directory_iterator(results / folder)) {
+          expect(!is_unfinished(item.path()));
+        }
+      }
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      code = 100;
+    }
+    ::_exit(code);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("what killed processes left unfinished is swept, not what others are at") {

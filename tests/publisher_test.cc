@@ -2,9 +2,13 @@
 #include "web/publisher.h"
 
 #include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "evaluations.h"
 #include "file.h"
+#include "judge/interrupt.h"
 #include "store/claim.h"
 #include "web/write_site.h"
 
@@ -220,4 +224,31 @@ TEST_CASE("where there are too many pages to write first, an evaluation has its 
   CHECK(contest.page("1").empty());
   CHECK_FALSE(contest.marked(4));
   CHECK(contest.said.empty());
+}
+
+TEST_CASE("an interrupt ends the writing of pages, also for a judge") {
+  Contest contest;
+  const Site site = read_site(contest.results, {}, [](const Error&) {});
+  const pid_t child = ::fork();
+  if (child == 0) {
+    note_interrupts();
+    ::raise(SIGTERM);
+    int interrupted = 0;
+    try {
+      write_site(site, contest.output, [](const Error&) {});
+    } catch (const Interrupted&) {
+      ++interrupted;
+    }
+    try {
+      const Publisher publisher(contest.results, contest.output, {}, contest.line());
+    } catch (const Interrupted&) {
+      ++interrupted;
+    }
+    ::_exit(interrupted);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 2);
+  CHECK_FALSE(has_site(contest.output));
 }

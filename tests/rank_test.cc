@@ -185,3 +185,15 @@ TEST_CASE("target_met: the geometric mean of the submission's times") {
   CHECK(target_met(4.0001, score) == true);
   CHECK(target_met(3.9999, score) == false);
 }
+
+TEST_CASE("choose_best: of copies that were judged in one second the same one counts everywhere") {
+  for (const char* first : {"a", "b"}) {
+    const std::vector<Candidate> candidates = {
+        {1, 1, "ada", first, true, false, 9, "2025-01-31T12:00:00Z", "f", "", ""},
+        {2, 1, "ada", *first == 'a' ? "b" : "a", true, false, 9, "2025-01-31T12:00:00Z", "f", "",
+         ""}};
+    const auto chosen = choose_best(candidates);
+    REQUIRE(chosen.size() == 1);
+    CHECK(candidates[chosen[0].candidate].id == "b");
+  }
+}

@@ -59,7 +59,9 @@ TEST_CASE("the index of a results directory of version 1") {
 TEST_CASE("the index is not read where a file changed, nor written where none did") {
   const Golden golden;
   golden.look();
-  const auto written = fs::last_write_time(golden.index());
+  // Long ago too: it may be written again in the same tick.
+  const auto written = fs::last_write_time(golden.result().parent_path().parent_path());
+  fs::last_write_time(golden.index(), written);
   golden.look();
   CHECK(fs::last_write_time(golden.index()) == written);
 
@@ -132,6 +134,42 @@ TEST_CASE("the index remembers the last number that a submission had") {
   CHECK(ScoreIndex(results, ignore, ScoreIndex::Begin::from_nothing).last_number() == 2);
   fs::remove(golden.index());
   CHECK(ScoreIndex(results, ignore).last_number() == 1);
+}
+
+TEST_CASE("an evaluation whose hash of kernels cannot be read counts all the same") {
+  const Golden golden;
+  const fs::path hash = golden.result().parent_path() / "kernels.sha256";
+  for (const bool loop : {false, true}) {
+    fs::remove_all(hash);
+    fs::remove(golden.index());
+    if (loop) {
+      fs::create_symlink(hash.filename(), hash);
+    } else {
+      fs::create_directory(hash);
+    }
+    const auto found = golden.look();
+    REQUIRE(found.size() == 2);
+    CHECK(found[0].unreadable.empty());
+    REQUIRE(found[0].evaluations.size() == 1);
+    CHECK(found[0].evaluations[0].ranked);
+  }
+}
+
+TEST_CASE("the index remembers the last number that an evaluation had") {
+  const Golden golden;
+  CHECK(golden.look()[0].last_evaluation == 1);
+  fs::remove_all(golden.result().parent_path());
+  const ResultsDirectory results(golden.folder.path());
+  const auto ignore = [](const Error&) {};
+  for (int time = 0; time < 2; ++time) CHECK(golden.look()[0].last_evaluation == 1);
+  for (const auto begin : {ScoreIndex::Begin::from_nothing, ScoreIndex::Begin::from_file}) {
+    ScoreIndex index(results, ignore, begin);
+    CHECK(index.submissions()[0].last_evaluation == 1);
+    CHECK(index.submissions()[0].evaluations.empty());
+    index.save();
+  }
+  fs::remove(golden.index());
+  CHECK(golden.look()[0].last_evaluation == 0);
 }
 
 TEST_CASE("a bad index is made anew") {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "error.h"
@@ -72,6 +73,12 @@ Holder holder_of(const SubmissionIdentity& identity) {
   return {known, known ? identity.owner : identity.run};
 }
 
+// Whether a clock that was ahead, and is right by now, said so. Its holder would wait until then.
+bool is_to_come(double seconds) {
+  constexpr double kClocksDiffer = 3600;
+  return seconds > static_cast<double>(std::time(nullptr)) + kClocksDiffer;
+}
+
 // A holder's first by when it came to wait; a turn will have passed then, so its second comes after
 // the first of all others, and so on.
 void order(std::vector<Waiting>& waiting, const std::map<Holder, double>& turns) {
@@ -84,6 +91,10 @@ void order(std::vector<Waiting>& waiting, const std::map<Holder, double>& turns)
   placed.reserve(waiting.size());
   for (const Waiting& one : waiting) {
     placed.push_back({one, seconds_from_utc(one.submission->identity.received)});
+  }
+  // Numbers are given in order.
+  for (std::size_t i = placed.size(); i-- > 1;) {
+    if (is_to_come(placed[i - 1].received)) placed[i - 1].received = placed[i].received;
   }
   std::stable_sort(placed.begin(), placed.end(),
                    [](const Placed& a, const Placed& b) { return a.received < b.received; });
@@ -102,6 +113,11 @@ void order(std::vector<Waiting>& waiting, const std::map<Holder, double>& turns)
                  [](const Placed& one) { return one.waiting; });
 }
 
+// The newest is the one that began last; of several in one second one is, for everybody the same.
+auto begun(const ScoredEvaluation& evaluation) {
+  return std::tie(evaluation.started, evaluation.id);
+}
+
 // Of the submissions with the same content the one that the others wait for, or that answers them.
 class Firsts {
  public:
@@ -109,7 +125,7 @@ class Firsts {
   void judged(std::string_view content, const Waiting& one) {
     ByContent& like = one.submission->identity.keep ? kept_ : not_kept_;
     const auto [at, is_first] = like.try_emplace(content, one);
-    if (!is_first && at->second.answer->started < one.answer->started) at->second = one;
+    if (!is_first && begun(*at->second.answer) < begun(*one.answer)) at->second = one;
   }
   // Null: none before it.
   const Waiting* before(std::string_view content, const Waiting& waiting) {
@@ -150,8 +166,7 @@ class Contents {
 Backlog backlog(const std::vector<ScoredSubmission>& submissions, const Terms& terms,
                 const BacklogOptions& options) {
   std::map<Holder, double> turns;
-  Firsts firsts;
-  Contents contents(options.shapes);
+  std::vector<Waiting> judged;
   Backlog found;
   for (const ScoredSubmission& submission : submissions) {
     const SubmissionIdentity& identity = submission.identity;
@@ -160,14 +175,12 @@ Backlog backlog(const std::vector<ScoredSubmission>& submissions, const Terms& t
       continue;
     }
     double& turn = turns[holder_of(identity)];
-    turn = std::max(turn, submission.claimed());
+    if (!is_to_come(submission.claimed())) turn = std::max(turn, submission.claimed());
     const auto [evaluation, answer] = evaluations_on(submission, terms, options.invalid);
     if (!submission.unreadable.empty()) continue;
     if (evaluation == nullptr && !identity.keep && has_verdict(submission)) continue;
     if (evaluation != nullptr && evaluation->verdict != Verdict::judge_error) {
-      if (answer != nullptr) {
-        firsts.judged(contents.of(identity), {&submission, &submission, answer});
-      }
+      if (answer != nullptr) judged.push_back({&submission, &submission, answer});
     } else if (!is_for(identity.variant, terms, options.shapes)) {
       if (!has_verdict(submission)) found.for_others.push_back(&submission);
     } else if (evaluation != nullptr && !(options.again && options.again(submission.number))) {
@@ -176,8 +189,18 @@ Backlog backlog(const std::vector<ScoredSubmission>& submissions, const Terms& t
       found.waiting.push_back({&submission});
     }
   }
+  Contents contents(options.shapes);
+  Firsts firsts;
+  std::unordered_set<std::string_view> wanted;  // mostly few
+  for (const Waiting& one : found.waiting) wanted.insert(contents.of(one.submission->identity));
+  if (wanted.empty()) judged.clear();
+  for (const Waiting& one : judged) {
+    const std::string_view content = contents.of(one.submission->identity);
+    if (wanted.contains(content)) firsts.judged(content, one);
+  }
   // Those that are judged are all known before any that waits.
   std::erase_if(found.waiting, [&](Waiting& waiting) {
+    if (options.left_out.contains(waiting.submission->number)) return false;
     const Waiting* before = firsts.before(contents.of(waiting.submission->identity), waiting);
     if (before == nullptr) return false;
     waiting.answered_by = before->answered_by;

@@ -39,6 +39,7 @@ struct BacklogOptions {
   std::function<bool(int)> again;
   std::vector<Shape> shapes;           // that the device of the terms runs; empty: not known
   std::set<std::string_view> invalid;  // ids of evaluations that answer nobody
+  std::set<int> left_out;              // numbers of submissions that nobody waits for
 };
 
 // What has no evaluation on these terms. A submission waits since it was received, or since its

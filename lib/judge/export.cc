@@ -22,6 +22,7 @@
 #include "sha256.h"
 #include "store/challenges.h"
 #include "store/judgements.h"
+#include "store/random.h"
 #include "store/standings.h"
 #include "unicode.h"
 
@@ -84,7 +85,7 @@ class LineWriter {
  public:
   explicit LineWriter(const fs::path& path)
       : path_(path),
-        temporary_(cat(path.string(), ".tmp.", ::getpid())),
+        temporary_(cat(path.string(), ".tmp.", random_hex(4))),
         fd_(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)),
         context_(::ZSTD_createCCtx(), &::ZSTD_freeCCtx),
         buffer_(::ZSTD_CStreamOutSize(), '\0') {
@@ -201,14 +202,29 @@ class Exporter {
 
   bool all() const { return options_.selection == Selection{}; }
 
-  // With the line about the challenge, when it is the first of it.
   const std::optional<Challenge>& challenge_of(const Terms& terms) {
     const auto [at, is_new] = challenges_.try_emplace(terms);
     if (!is_new) return at->second;
-    at->second = kept_challenge(results_, terms);
-    const auto& challenge = at->second;
-    if (!challenge || !told_.emplace(terms.challenge, terms.challenge_version).second)
-      return challenge;
+    auto& kept = at->second;
+    kept = kept_challenge(results_, terms.challenge, terms.challenge_version);
+    if (kept && kept->sha256 != terms.challenge_sha256) kept.reset();
+    return kept;
+  }
+
+  // Its code, as all that it was judged for want it; one challenge alone has no say.
+  bool is_open(const ScoredSubmission& submission) {
+    return !submission.evaluations.empty() &&
+           std::all_of(submission.evaluations.begin(), submission.evaluations.end(),
+                       [&](const ScoredEvaluation& one) {
+                         return may_publish(challenge_of(index_.terms(one)), submission.identity,
+                                            submission.notes);
+                       });
+  }
+
+  // Once.
+  void tell_challenge(const Terms& terms) {
+    const auto& challenge = challenge_of(terms);
+    if (!challenge || !told_.emplace(terms.challenge, terms.challenge_version).second) return;
     ExportLine line;
     line.kind = ExportKind::challenge;
     line.name = challenge->name;
@@ -217,7 +233,6 @@ class Exporter {
     line.challenge = read_document(challenge->folder / "challenge.json");
     line.task = read_file(challenge->folder / "TASK.md", 1u << 20);
     out_.put(line);
-    return challenge;
   }
 
   void submission(const ScoredSubmission& submission) {
@@ -228,10 +243,8 @@ class Exporter {
     // What waits has no evaluation that a selection could be about.
     if (chosen.empty() && !all()) return;
     const StoredSubmission stored = results_.submission(submission.number);
-    bool open = false;
-    for (const ScoredEvaluation* one : chosen) {
-      open = may_publish(challenge_of(index_.terms(*one)), submission.identity, submission.notes);
-    }
+    for (const ScoredEvaluation* one : chosen) tell_challenge(index_.terms(*one));
+    const bool open = is_open(submission);
     ExportLine line;
     line.kind = ExportKind::submission;
     line.submission = submission.number;
@@ -251,7 +264,7 @@ class Exporter {
     ++counts_.submissions;
     for (const ScoredEvaluation* one : chosen) {
       try {
-        evaluation(submission, *one, stored);
+        evaluation(submission, *one, stored, open);
       } catch (const Error& error) {
         if (error.fault() != Fault::malformed && error.fault() != Fault::host) throw;
         report_(error);
@@ -279,10 +292,8 @@ class Exporter {
   }
 
   void evaluation(const ScoredSubmission& submission, const ScoredEvaluation& one,
-                  const StoredSubmission& stored) {
+                  const StoredSubmission& stored, bool open) {
     const fs::path folder = stored.folder / "evaluations" / std::to_string(one.number);
-    const bool open =
-        may_publish(challenge_of(index_.terms(one)), submission.identity, submission.notes);
     ExportLine line;
     line.kind = ExportKind::evaluation;
     line.submission = submission.number;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "error.h"
@@ -58,16 +59,18 @@ std::optional<Newer> newer_than(const Moment& now, const Entry& entry,
   const ScoredSubmission& own = *now.index.find(number_of(entry));
   const auto at = std::find_if(own.evaluations.begin(), own.evaluations.end(),
                                [&](const auto& one) { return one.number == entry.evaluation; });
-  std::string_view started = at->started;
+  // As choose_best() has it, of two that began in the same second too.
+  const auto begun = [](const ScoredEvaluation& one) { return std::tie(one.started, one.id); };
+  const ScoredEvaluation* newest = &*at;
   std::optional<Newer> found;
   for (const ScoredSubmission* other : same_files) {
     if (!same_content(other->identity, own.identity)) continue;
     for (const ScoredEvaluation& one : other->evaluations) {
-      if (one.terms != at->terms || one.verdict == Verdict::judge_error || one.id == at->id ||
-          one.started <= started || invalid.contains(one.id)) {
+      if (one.terms != at->terms || one.verdict == Verdict::judge_error ||
+          begun(one) <= begun(*newest) || invalid.contains(one.id)) {
         continue;
       }
-      started = one.started;
+      newest = &one;
       found = {entry, other->number, one.number, one.id};
     }
   }

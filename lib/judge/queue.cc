@@ -112,7 +112,7 @@ class Queue {
         read_records(results_, kInvalidationRecord, invalidation_table(), reports_.left_out));
     return backlog(submissions, terms_,
                    {[&](int number) { return options_.retry && !tried_.contains(number); }, shapes_,
-                    invalid_ids(invalidations, index_)});
+                    invalid_ids(invalidations, index_), left_out_});
   }
 
   // Of a judge that was killed between verdict and removal.
@@ -167,9 +167,10 @@ class Queue {
     }
   }
 
-  // The first whose claim is to be had; false: none.
+  // The first whose claim is to be had; false: none, also if one looks again.
   bool judge_next() {
     check_interrupt();
+    const std::size_t left_out = left_out_.size();
     const Backlog now = look();
     if (reports_.waiting) reports_.waiting(now.waiting);
     done_.elsewhere = 0;
@@ -201,7 +202,7 @@ class Queue {
       }
       return true;
     }
-    return false;
+    return left_out_.size() > left_out;  // others may have waited for that
   }
 
   void judge(StoredSubmission& submission, Claim& claim) {

@@ -2,7 +2,7 @@
 #include "judge/rejudge.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include "error.h"
 #include "file.h"
@@ -86,18 +86,34 @@ std::optional<Evaluation> from_recording(const Driver& driver, const Challenge& 
   }
 }
 
+// One of the set that has the same evaluation, since it has the same files, and was judged again;
+// null: none.
+const Rejudged* judged_copy(const RejudgementSet& set, const Rejudged& one) {
+  for (const Rejudged& other : set.record().evaluations) {
+    if (other.id == one.id && fs::exists(set.evaluation(other.submission))) return &other;
+  }
+  return nullptr;
+}
+
+void copy_rejudged(const fs::path& evaluation, const fs::path& to) {
+  link_evaluation(evaluation, to);
+  for (const char* name : {"log.txt", "result.json"}) link_or_copy(evaluation / name, to / name);
+}
+
 // What a submission has beside an evaluation that may become its next one.
 struct Beside {
   bool is_there = false;  // it is its own already
   int later = 0;          // the last on the same terms that began after it; 0: none
 };
-Beside beside(const StoredSubmission& submission, const Evaluation& evaluation) {
+// What is no newer than `made_again` is older than it, whatever the clocks said.
+Beside beside(const StoredSubmission& submission, const Evaluation& evaluation, int made_again) {
   Beside found;
   for (const int number : submission.evaluations) {
     try {
       const Evaluation other = read_result(folder_of(submission, number));
       if (other.id == evaluation.id) found.is_there = true;
-      if (other.started > evaluation.started && terms_of(other) == terms_of(evaluation)) {
+      if (number > made_again && other.started > evaluation.started &&
+          terms_of(other) == terms_of(evaluation)) {
         found.later = number;
       }
     } catch (const Error&) {  // fsck tells
@@ -271,6 +287,7 @@ RejudgeCounts run_rejudgement(const Driver& driver, const Challenge& challenge,
   sync_directory(set.folder());
   sweep_unfinished(parent);
   RejudgeCounts counts;
+  std::set<std::string> others;  // ids of evaluations that other judges make again
   for (const Rejudged& one : set.record().evaluations) {
     check_interrupt();
     if (fs::exists(set.evaluation(one.submission))) {
@@ -305,9 +322,21 @@ RejudgeCounts run_rejudgement(const Driver& driver, const Challenge& challenge,
     const auto claim = Claim::take(submission, options.lease);
     if (!claim || fs::exists(set.evaluation(one.submission))) {
       ++(claim ? counts.done : counts.elsewhere);
+      if (!claim) others.insert(one.id);
       continue;
     }
     const UnfinishedFolder folder(parent);
+    if (const Rejudged* copy = judged_copy(set, one)) {
+      copy_rejudged(set.evaluation(copy->submission), folder.path());
+      rename_new(folder.path(), set.evaluation(one.submission));
+      line(cat(label, "was judged again as ", copy->submission, ", which has the same files"));
+      ++counts.done;
+      continue;
+    }
+    if (others.contains(one.id)) {
+      ++counts.elsewhere;
+      continue;
+    }
     JudgedAgain again;
     try {
       again = judge_again(driver, challenge, submission, one.evaluation, folder.path(), options,
@@ -368,7 +397,7 @@ std::size_t apply_rejudgement(const ResultsDirectory& results, const Rejudgement
       continue;
     }
     StoredSubmission submission = results.submission(one.submission);
-    const auto [is_there, later] = beside(submission, evaluation);
+    const auto [is_there, later] = beside(submission, evaluation, one.evaluation);
     if (is_there) continue;
     if (later != 0) {
       line(cat(label_of(one), "its evaluation ", later, " was judged later, and counts on"));

@@ -96,6 +96,9 @@ std::vector<Judged> judged_submissions(const std::vector<Candidate>& candidates)
   return found;
 }
 
+// Of two that began in the same second one is the newer, for everybody the same.
+auto begun(const Candidate& candidate) { return std::tie(candidate.started, candidate.id); }
+
 bool is_better(const Candidate& a, const Candidate& b) {
   return a.speedup != b.speedup ? a.speedup > b.speedup : a.submission < b.submission;
 }
@@ -148,7 +151,7 @@ std::vector<Chosen> choose_best(const std::vector<Candidate>& candidates) {
     std::size_t newest = at->last;
     judged.clear();
     for (const auto first = at; at != submissions.end() && content(*at) == content(*first); ++at) {
-      if (candidates[at->last].started > candidates[newest].started) newest = at->last;
+      if (begun(candidates[at->last]) > begun(candidates[newest])) newest = at->last;
       for (std::size_t i = at->begin; i < at->end; ++i) {
         if (candidates[i].ranked && !candidates[i].invalid) judged.insert(candidates[i].id);
       }

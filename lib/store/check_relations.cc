@@ -29,6 +29,7 @@ class Relations {
   void check() {
     version();
     submissions();
+    records();
     ids();
     runs();
     tokens();
@@ -51,7 +52,7 @@ class Relations {
 
   void version() {
     const auto& all = index_.submissions();
-    if (fs::exists(results_.path() / "store.json") ||
+    if (is_there(results_.path() / "store.json") ||
         std::all_of(all.begin(), all.end(), is_of_version_1)) {
       return;
     }
@@ -64,25 +65,78 @@ class Relations {
 
   // Numbers are given without a gap, and none twice.
   void submissions() {
+    const auto present = numbered(results_.path() / "submissions");
     std::map<int, std::string> knows;  // who does, of the number or one after it
     const auto note = [&](int number, const std::string& who) { knows.try_emplace(number, who); };
-    for (const int number : numbered(results_.path() / "submissions")) {
+    for (const int number : present) {
       knows[number - 1] = cat("there is ", number);
       note(number, "");
     }
+    const auto named = [&](const auto& one, const std::string& who) {
+      note(one.submission, cat(who, " names it, or one after it"));
+      named_[one.submission].try_emplace(one.evaluation, cat(who, " names it"));
+    };
     each(kRejudgementRecord, rejudgement_table(), [&](const Rejudgement& set, const auto& who) {
-      for (const Rejudged& one : set.evaluations) note(one.submission, who);
+      for (const Rejudged& one : set.evaluations) named(one, who);
     });
     each(kPlayOffRecord, play_off_table(), [&](const PlayOff& play_off, const auto& who) {
-      note(play_off.best.submission, who);
-      for (const PlayOffMember& one : play_off.others) note(one.submission, who);
+      named(play_off.best, who);
+      for (const auto* members : {&play_off.others, &play_off.absent}) {
+        for (const PlayOffMember& one : *members) named(one, who);
+      }
     });
     note(index_.last_number(), "scores.index knew it, or one after it");
-    for (int number = 1; number <= knows.rbegin()->first; ++number) {
-      if (fs::exists(folder_of(number))) {
-        evaluations(number);
-        continue;
+    int expected = 1;
+    for (const int number : present) {
+      missing(expected, number, knows);
+      evaluations(number);
+      expected = number + 1;
+    }
+    missing(expected, knows.rbegin()->first + 1, knows);
+  }
+
+  // Their numbers are given without a gap too.
+  void records() {
+    for (const auto& [kind, last] : index_.last_records()) {
+      const fs::path folder = record_folder(results_.path(), kind);
+      int expected = 1;
+      const auto before = [&](int end, const std::string& who) {
+        if (expected >= end || is_there(folder / cat(".damaged-", expected))) return;
+        const int more = end - expected - 1;
+        damage(folder / std::to_string(expected),
+               cat("is missing, ", more > 0 ? cat("with the ", more, " after it, ") : "", "though ",
+                   who, "; what it said does not hold any more"),
+               cat("copy the folder from a backup; or say it again, and make a folder ",
+                   (folder / cat(".damaged-", expected)).string()));
+      };
+      for (const int number : numbered_or_none(folder)) {
+        before(number, cat("there is ", number));
+        expected = number + 1;
       }
+      before(last + 1, "scores.index knew it, or one after it");
+    }
+  }
+
+  // What cannot be looked at is told by check_store().
+  static bool is_there(const fs::path& path) {
+    std::error_code error;
+    return fs::exists(path, error) || error;
+  }
+
+  // Those from `first` to before `end`.
+  void missing(int first, int end, const std::map<int, std::string>& knows) {
+    constexpr int kMostTold = 100;
+    if (end - first > kMostTold) {
+      // A folder that somebody put there may have any number.
+      damage(
+          folder_of(first),
+          cat("is missing, with the ", end - first - 1, " after it, though ",
+              knows.lower_bound(first)->second, "; what was handed in is lost, and its verdicts"),
+          "copy the folders from a backup; or, if kjudge did not make the one of so high a "
+          "number, move that one elsewhere and remove scores.index");
+      return;
+    }
+    for (int number = first; number < end; ++number) {
       damage(folder_of(number),
              cat("is missing, though ", knows.lower_bound(number)->second,
                  "; what was handed in is lost, and its verdicts"),
@@ -90,28 +144,40 @@ class Relations {
     }
   }
 
-  // That a judge stored, as its claim says. One that was renamed as fsck advises counts.
+  // Those that are lost without a gap, which check_store() tells. One that was renamed as fsck
+  // advises counts.
   void evaluations(int number) {
-    const fs::path folder = folder_of(number);
-    for (const int attempt : numbered_or_none(folder / "claims")) {
-      const fs::path claim = folder / "claims" / std::to_string(attempt);
-      int stored = 0;
-      try {
-        stored = read_lease(claim).evaluation;
-      } catch (const Error&) {  // told by check_store()
-      }
-      const fs::path all = folder / "evaluations";
-      if (stored == 0 || fs::exists(all / std::to_string(stored)) ||
-          fs::exists(all / cat(".damaged-", stored))) {
-        continue;
-      }
-      const auto numbers = numbered_or_none(all);
-      if (!numbers.empty() && numbers.back() > stored) continue;  // a gap, which is told
-      damage(all / std::to_string(stored),
-             cat("is missing, though claim ", attempt,
-                 " stored it; a verdict was removed, and the submission is judged again"),
+    const fs::path all = folder_of(number) / "evaluations";
+    const auto numbers = numbered_or_none(all);
+    const int last = numbers.empty() ? 0 : numbers.back();
+    for (const auto& [evaluation, who] : known_evaluations(number)) {
+      if (evaluation <= last || is_there(all / cat(".damaged-", evaluation))) continue;
+      damage(all / std::to_string(evaluation),
+             cat("is missing, though ", who,
+                 "; a verdict was removed, and the submission is judged again"),
              "copy the folder from a backup before the next judge");
     }
+  }
+
+  // And who knows it: the claim of the judge that stored it, a record, or the index.
+  std::map<int, std::string> known_evaluations(int number) const {
+    std::map<int, std::string> found;
+    const fs::path claims = folder_of(number) / "claims";
+    for (const int attempt : numbered_or_none(claims)) {
+      try {
+        const int stored = read_lease(claims / std::to_string(attempt)).evaluation;
+        if (stored != 0) found.try_emplace(stored, cat("claim ", attempt, " stored it"));
+      } catch (const Error&) {  // told by check_store()
+      }
+    }
+    if (const auto named = named_.find(number); named != named_.end()) {
+      found.insert(named->second.begin(), named->second.end());
+    }
+    const ScoredSubmission* scored = index_.find(number);
+    if (scored != nullptr && scored->last_evaluation != 0) {
+      found.try_emplace(scored->last_evaluation, "scores.index knew it");
+    }
+    return found;
   }
 
   static std::vector<int> numbered_or_none(const fs::path& folder) {
@@ -127,7 +193,7 @@ class Relations {
     for (const int number : numbered_or_none(record_folder(results_.path(), kind))) {
       try {
         body(read_record(table, record_file(results_.path(), kind, number)),
-             cat(kind, " ", number, " names it, or one after it"));
+             cat(kind, " ", number));
       } catch (const Error&) {  // told by check_store()
       }
     }
@@ -153,7 +219,7 @@ class Relations {
       by_file[run_file(results_.path(), one.identity.run)].push_back(&one);
     }
     for (const auto& [file, submissions] : by_file) {
-      if (!fs::exists(file)) {
+      if (!is_there(file)) {
         damage(
             file,
             cat("is missing, though submission ", submissions.front()->number, " is of its run, ",
@@ -210,7 +276,7 @@ class Relations {
     for (const std::string& owner : owners) {
       if (owner.empty()) continue;
       const fs::path file = token_file(results_.path(), owner);
-      if (fs::exists(file) || !told.insert(file).second) continue;
+      if (is_there(file) || !told.insert(file).second) continue;
       damage(file, cat("is missing, though ", owner, " handed in; the token is good for nothing"),
              cat("copy it from a backup, or give ", owner, " another: kjudge token add"));
     }
@@ -227,7 +293,7 @@ class Relations {
       }
     }
     for (const auto& [kept, submission] : wanted) {
-      if (fs::exists(kept)) continue;
+      if (is_there(kept)) continue;
       damage(kept,
              cat("is missing, though submission ", submission,
                  " was judged with it; results of it have no dtypes and no target"),
@@ -238,6 +304,7 @@ class Relations {
   const ResultsDirectory& results_;
   const ScoreIndex& index_;
   const std::function<void(StoreFinding)>& found_;
+  std::map<int, std::map<int, std::string>> named_;  // evaluations by submission, and by whom
 };
 
 }  // namespace

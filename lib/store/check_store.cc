@@ -51,17 +51,17 @@ class Checker {
     for (const int number : numbers_in(submissions)) {
       options_.tick();
       ++check_.submissions;
-      submission(submissions / std::to_string(number), number);
+      part([&] { submission(submissions / std::to_string(number), number); });
     }
-    tokens();
-    runs();
-    blobs();
-    challenges();
-    records(kBarRecord, bar_table());
-    records(kInvalidationRecord, invalidation_table());
-    play_offs();
-    rejudgements();
-    scores();
+    part([&] { tokens(); });
+    part([&] { runs(); });
+    part([&] { blobs(); });
+    part([&] { challenges(); });
+    part([&] { records(kBarRecord, bar_table()); });
+    part([&] { records(kInvalidationRecord, invalidation_table()); });
+    part([&] { play_offs(); });
+    part([&] { rejudgements(); });
+    part([&] { scores(); });
     return std::move(check_);
   }
 
@@ -71,6 +71,17 @@ class Checker {
   }
   void left_over(const fs::path& path, const std::string& what, const std::string& advice) {
     check_.findings.push_back({FindingKind::left_over, path, what, advice});
+  }
+
+  // What cannot even be looked at, as a disk fails, ends its part only.
+  template <class Body>
+  void part(const Body& body) {
+    try {
+      body();
+    } catch (const fs::filesystem_error& error) {
+      damage(error.path1(), cat(error.code().message(), "; what is beside it was not looked at"),
+             "make that it can be read, or copy it from a backup; then look again");
+    }
   }
 
   // As numbered(); what cannot be looked into is told by names().
@@ -129,8 +140,8 @@ class Checker {
                  "; the submission is not judged, shown or ranked"),
              "copy the file from a backup, or write it anew by kjudge-store(5)");
     }
-    files(folder, stored);
-    claims(folder);
+    part([&] { files(folder, stored); });
+    part([&] { claims(folder); });
     names(folder / "evaluations", {}, true);
     int expected = 1;
     for (const int one : numbers_in(folder / "evaluations")) {
@@ -141,7 +152,7 @@ class Checker {
                "copy the folder from a backup");
       }
       expected = one + 1;
-      evaluation(folder / "evaluations" / std::to_string(one), stored);
+      part([&] { evaluation(folder / "evaluations" / std::to_string(one), stored); });
     }
   }
 
@@ -376,18 +387,22 @@ class Checker {
     fs::recursive_directory_iterator at(results_.path() / "blobs" / "sha256", error), end;
     for (; !error && at != end; at.increment(error)) {
       const fs::path& path = at->path();
-      if (!at->is_regular_file()) continue;
+      if (at->is_directory()) continue;
       options_.tick();
-      const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-      if (!fd.valid()) throw_errno(path.string());
-      const std::string sha256 = path.parent_path().filename().string() + path.filename().string();
-      if (sha256_of_file(fd.get(), path.string()) != sha256) {
-        damage(path,
-               "its content is not that of its hash, and so in every file that is a link to it",
-               "mend those, told above, and remove this name");
-      } else if (at->hard_link_count() == 1) {
-        left_over(path, "no file is a link to it", cat("remove ", path.string()));
-      }
+      file(path, "", cat("remove ", path.string(), "; what was to be one with it is told above"),
+           [&](const fs::path&) { blob(path); });
+    }
+  }
+
+  void blob(const fs::path& path) {
+    const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!fd.valid()) throw_errno(path.string());
+    const std::string sha256 = path.parent_path().filename().string() + path.filename().string();
+    if (sha256_of_file(fd.get(), path.string()) != sha256) {
+      damage(path, "its content is not that of its hash, and so in every file that is a link to it",
+             "mend those, told above, and remove this name");
+    } else if (std::error_code gone; fs::hard_link_count(path, gone) == 1) {
+      left_over(path, "no file is a link to it", cat("remove ", path.string()));
     }
   }
 

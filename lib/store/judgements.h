@@ -37,8 +37,8 @@ bool is_of(const Bar& bar, const Terms& terms, const std::string& dtype, const s
 std::optional<double> bar_speedup(const Bar& bar, const Score& score);
 inline constexpr const char* kBarRecord = "bar";
 
-// Evaluations that do not count. A selection always ends in time, so that what is judged after it
-// counts again.
+// Evaluations that do not count. A selection names one, or ends in time, so that what is judged
+// after it counts again.
 struct Invalidation {
   Selection selection;
   std::string reason;  // shown wherever the evaluation is

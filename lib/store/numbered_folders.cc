@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/numbered_folders.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/stat.h>
@@ -10,11 +11,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "error.h"
 #include "file.h"
+#include "same_file.h"
 #include "store/random.h"
 #include "unfinished.h"
 
@@ -23,11 +27,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<int> whole_number(const std::string& text) {
+std::optional<int> whole_number(std::string_view text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 1) return std::nullopt;
-  return std::to_string(number) == text ? std::optional(number) : std::nullopt;
+  if (error != std::errc() || end != text.data() + text.size() || text.front() == '0' ||
+      number < 1 || number > kMostNumber) {
+    return std::nullopt;
+  }
+  return number;
 }
 
 // Begins to write all files back: where that is under way for each, the first sync that follows
@@ -50,25 +57,23 @@ void sync_contents(const fs::path& folder) {
   sync_directory(folder);
 }
 
-bool is_same(int folder, const fs::path& path) {
-  struct stat ours {
-  }, there{};
-  return ::fstat(folder, &ours) == 0 && ::stat(path.c_str(), &there) == 0 &&
-         ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
-}
-
 }  // namespace
 
 std::vector<int> numbered(const fs::path& folder) {
   std::vector<int> numbers;
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (const auto number = whole_number(at->path().filename().string()))
-      numbers.push_back(*number);
+  // There may be a hundred thousand, and <filesystem> makes a path of each.
+  const std::unique_ptr<DIR, int (*)(DIR*)> listed(::opendir(folder.c_str()), &::closedir);
+  if (listed == nullptr) {
+    if (errno == ENOENT) return numbers;
+    throw_errno(folder.string());
   }
-  if (error && error != std::errc::no_such_file_or_directory) {
-    throw Error(Fault::host, cat(folder.string(), ": ", error.message()));
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(listed.get());
+    if (entry == nullptr) break;
+    if (const auto number = whole_number(entry->d_name)) numbers.push_back(*number);
   }
+  if (errno != 0) throw_errno(folder.string());
   std::sort(numbers.begin(), numbers.end());
   return numbers;
 }
@@ -90,8 +95,7 @@ Renamed rename_new(const fs::path& from, const fs::path& to) {
       failed = ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
     }
   }
-  // A server may have done what it was asked, and been asked again because its answer was lost.
-  if (failed != 0 && is_same(folder.get(), to)) failed = 0;
+  if (failed != 0 && is_same_file(folder.get(), to)) failed = 0;
   if (failed == EEXIST || failed == ENOTEMPTY) return Renamed::exists;
   if (failed == ENOENT && !fs::exists(from)) return Renamed::gone;
   if (failed != 0) {

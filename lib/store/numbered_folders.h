@@ -11,7 +11,10 @@ namespace kjudge {
 // name that begins with a dot, synced, then renamed. All of it holds for several machines on a
 // shared file system too.
 
-// The numbers of the folders in `folder`, ascending; "042" and ".new-3" are none. Empty where there
+inline constexpr int kMostNumber = 1 << 30;
+
+// The numbers of the folders in `folder`, ascending; "042", ".new-3" and what is more than
+// kMostNumber are none. Empty where there
 // is no such folder; Fault::host where it cannot be read.
 std::vector<int> numbered(const std::filesystem::path& folder);
 

@@ -99,6 +99,13 @@ void check_names(const std::string& run, const std::string& name) {
   }
 }
 
+// The next one that is taken; nullopt: none.
+std::optional<int> next_number(const fs::path& folder, int after) {
+  const auto numbers = numbered(folder);
+  const auto next = std::upper_bound(numbers.begin(), numbers.end(), after);
+  return next == numbers.end() ? std::nullopt : std::optional(*next);
+}
+
 StoredSubmission read_submission(const fs::path& folder, int number) {
   return {read_identity(folder / "submission.json", number), folder,
           numbered(folder / "evaluations")};
@@ -275,7 +282,16 @@ int ResultsDirectory::add(const HandIn& hand_in, const std::vector<SubmissionIde
   for (;; ++number) {
     const fs::path taken = submissions / std::to_string(number);
     if (!fs::exists(taken)) {
-      if (number <= given) continue;
+      if (number <= given) {
+        // A folder that somebody put there may have any number, far from all others.
+        number = next_number(submissions, number).value_or(given + 1) - 1;
+        continue;
+      }
+      if (number > kMostNumber) {
+        throw Error(Fault::host, cat(submissions.string(), ": no number is left after ", number - 1,
+                                     "; move the folder of that name elsewhere if kjudge did not "
+                                     "make it, and remove scores.index"));
+      }
       const Renamed renamed = rename_new(folder.path(), taken);
       if (renamed == Renamed::done) return number;
       if (renamed == Renamed::gone) {

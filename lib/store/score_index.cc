@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/score_index.h"
 
-// The file: kMagic, the rule of scoring, the hash of all that follows; then the last number, the
+// The file: kMagic, the rule of scoring, the hash of all that follows; then the last numbers, the
 // terms and the submissions, each list after its length, numbers as this machine has them. A
 // machine with other numbers finds another hash.
 
@@ -23,15 +23,17 @@
 #include "file.h"
 #include "score/result_json.h"
 #include "store/claim.h"
+#include "store/judgements.h"
 #include "store/kernels_hash.h"
 #include "store/numbered_folders.h"
+#include "store/rejudgement.h"
 
 namespace kjudge {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic = "kjudge-scores/5\n";
+constexpr std::string_view kMagic = "kjudge-scores/6\n";
 constexpr std::size_t kMostIndexBytes = std::size_t{1} << 31;
 constexpr std::size_t kBodyAt = kMagic.size() + sizeof(int) + sizeof(std::uint64_t);
 using TermsPointer = std::shared_ptr<const Terms>;
@@ -172,6 +174,7 @@ void put_submission(File& file, S& submission) {
   put_stamp(file, submission.folder);
   put_stamp(file, submission.claims);
   file.number(submission.may_be_judged);
+  file.number(submission.last_evaluation);
   auto& identity = submission.identity;
   for (auto* text : {&identity.id, &identity.challenge, &identity.run, &identity.name,
                      &identity.sha256, &identity.received, &identity.owner, &identity.contact,
@@ -183,6 +186,13 @@ void put_submission(File& file, S& submission) {
   file.number(identity.publish);
   file.list(submission.unreadable, [&](auto& number) { file.number(number); });
   file.list(submission.evaluations, [&](auto& one) { put_evaluation(file, one); });
+}
+
+// What is known of a submission of which all is to be read.
+ScoredSubmission last_of(const ScoredSubmission& submission) {
+  ScoredSubmission last;
+  last.last_evaluation = submission.last_evaluation;
+  return last;
 }
 
 // What one thread does with a range of submissions.
@@ -221,7 +231,7 @@ class Part {
     const auto stamp = stamp_at(folder_, (name + "/submission.json").c_str());
     if (submission.number == 0 || !stamp || submission.stamp != *stamp) {
       changed = news = true;
-      submission = {};
+      submission = last_of(submission);
       const StoredSubmission stored = results_.submission(number);
       submission.number = number;
       submission.stamp = stamp.value_or(FileStamp{});
@@ -246,20 +256,25 @@ class Part {
 
   void evaluations(ScoredSubmission& submission, const std::string& name) {
     const auto stamp = stamp_at(folder_, name.c_str()).value_or(FileStamp{});
+    const bool same_folder = stamp != FileStamp{} && stamp == submission.folder;
+    // Mostly, and then nothing is moved: there are a hundred thousand.
+    if (same_folder && are_as_read(submission.evaluations, name)) return;
     auto known = std::exchange(submission.evaluations, {});
     const auto unreadable = std::exchange(submission.unreadable, {});
     std::vector<int> numbers;
-    if (stamp != FileStamp{} && stamp == submission.folder) {
+    if (same_folder) {
       for (const ScoredEvaluation& one : known) numbers.push_back(one.number);
     } else {
       numbers = numbered(results_.path() / "submissions" / name);
       changed = changed || submission.folder != stamp;
       submission.folder = is_settled(stamp) ? stamp : FileStamp{};
+      if (!numbers.empty()) {
+        submission.last_evaluation = std::max(submission.last_evaluation, numbers.back());
+      }
     }
     submission.evaluations.reserve(numbers.size());
     for (const int number : numbers) {
-      const std::string file = cat(name, "/", number, "/result.json");
-      const auto of_file = stamp_at(folder_, file.c_str()).value_or(FileStamp{});
+      const FileStamp of_file = stamp_of_result(name, number);
       const auto same = std::find_if(known.begin(), known.end(), [&](const auto& one) {
         return one.number == number && one.stamp == of_file;
       });
@@ -279,6 +294,18 @@ class Part {
     if (known.size() != submission.evaluations.size() || unreadable != submission.unreadable) {
       changed = news = true;
     }
+  }
+
+  bool are_as_read(const std::vector<ScoredEvaluation>& evaluations,
+                   const std::string& folder) const {
+    return std::all_of(evaluations.begin(), evaluations.end(), [&](const ScoredEvaluation& one) {
+      return one.stamp == stamp_of_result(folder, one.number);
+    });
+  }
+
+  FileStamp stamp_of_result(const std::string& folder, int number) const {
+    return stamp_at(folder_, cat(folder, "/", number, "/result.json").c_str())
+        .value_or(FileStamp{});
   }
 
   ScoredEvaluation evaluation(const ScoredSubmission& submission, int number,
@@ -315,8 +342,12 @@ class Part {
   static std::string kernels_in(const fs::path& folder) {
     constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
     const fs::path hash = folder / "kernels.sha256", bundle = folder / "bundle.kjb";
-    if (fs::exists(hash)) return read_file(hash, 65).substr(0, 64);
     std::error_code error;
+    try {
+      if (fs::exists(hash, error)) return read_file(hash, 65).substr(0, 64);
+    } catch (const Error&) {
+      return "";
+    }
     const auto size = fs::file_size(bundle, error);
     if (error || size > kMostBytes) return "";
     try {
@@ -363,6 +394,16 @@ void place(std::vector<ScoredSubmission>& known, const std::vector<int>& numbers
   known = std::move(placed);
 }
 
+// 0: none, or it cannot be looked into, which fsck tells.
+int last_in(const fs::path& folder) {
+  try {
+    const auto numbers = numbered(folder);
+    return numbers.empty() ? 0 : numbers.back();
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
 // As version 1 of the layout had it, which held one challenge, named by its results only.
 void name_challenges(std::vector<ScoredSubmission>& submissions) {
   std::string unnamed;
@@ -382,9 +423,16 @@ void name_challenges(std::vector<ScoredSubmission>& submissions) {
 ScoreIndex::ScoreIndex(const ResultsDirectory& results, ResultsDirectory::Report report,
                        Begin begin)
     : results_(results.path()), report_(std::move(report)) {
+  for (const char* kind : {kBarRecord, kInvalidationRecord, kPlayOffRecord, kRejudgementRecord}) {
+    last_records_[kind] = 0;
+  }
   from_file_ = load();
   if (begin == Begin::from_nothing) {
-    submissions_.clear();
+    for (ScoredSubmission& one : submissions_) {
+      const int number = one.number;
+      one = last_of(one);
+      one.number = number;  // by which it is found again
+    }
     terms_.clear();
     changed_ = true;
   }
@@ -392,7 +440,7 @@ ScoreIndex::ScoreIndex(const ResultsDirectory& results, ResultsDirectory::Report
 }
 
 ScoreIndex::FromFile ScoreIndex::load() {
-  if (!fs::exists(index_file(results_))) return FromFile::absent;
+  if (std::error_code error; !fs::exists(index_file(results_), error)) return FromFile::absent;
   try {
     const std::string bytes = read_file(index_file(results_), kMostIndexBytes);
     if (!bytes.starts_with(kMagic)) return FromFile::outdated;
@@ -404,6 +452,7 @@ ScoreIndex::FromFile ScoreIndex::load() {
     const auto body = std::string_view(bytes).substr(kBodyAt);
     if (hash != XXH3_64bits(body.data(), body.size())) return FromFile::damaged;
     file.number(last_number_);
+    for (auto& [kind, last] : last_records_) file.number(last);
     if (rule != kScoreRule) return FromFile::outdated;
     std::vector<Terms> terms;
     file.list(terms, [&](Terms& one) { put_terms(file, one); });
@@ -457,6 +506,7 @@ void ScoreIndex::save() {
   constexpr std::size_t kUsualBytes = 700;  // of a submission
   Writer file(terms_, submissions_.size() * kUsualBytes);
   file.number(last_number_);
+  for (const auto& [kind, last] : last_records_) file.number(last);
   file.list(terms_, [&](const TermsPointer& terms) { put_terms(file, *terms); });
   file.list(submissions_, [&](const ScoredSubmission& one) { put_submission(file, one); });
   try {
@@ -473,6 +523,11 @@ bool ScoreIndex::refresh() {
   if (!folder.valid()) throw_errno(path.string());
   const ResultsDirectory results(results_);
   if (!numbers.empty()) last_number_ = std::max(last_number_, numbers.back());
+  for (auto& [kind, last] : last_records_) {
+    const int now = last_in(record_folder(results_, kind));
+    if (now > last) changed_ = true;
+    last = std::max(last, now);
+  }
   const std::size_t before = submissions_.size();
   place(submissions_, numbers);
   const std::size_t threads = std::clamp<std::size_t>(

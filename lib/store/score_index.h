@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -45,6 +46,8 @@ struct ScoredSubmission {
   SubmissionNotes notes;  // where its files are kept
   std::vector<ScoredEvaluation> evaluations;  // ascending; those that can be read
   std::vector<int> unreadable;                // the others
+  // The highest number that an evaluation of it has, or had when somebody looked: it is lost then.
+  int last_evaluation = 0;
   // When it was claimed last, seconds since 1970; 0: never.
   double claimed() const { return 1e-9 * static_cast<double>(claims.modified_ns); }
 };
@@ -58,7 +61,7 @@ class ScoreIndex {
  public:
   enum class Begin {
     from_file,
-    from_nothing  // but for last_number(), which the submissions do not say
+    from_nothing  // but for the last numbers that there were, which the files do not say
   };
   // Reads what is new. Reports each bad file once.
   ScoreIndex(const ResultsDirectory& results, ResultsDirectory::Report report,
@@ -77,6 +80,8 @@ class ScoreIndex {
   // The highest number that a submission has, or had when somebody looked: it is lost then, and no
   // other gets it. Without scores.index only what is there is known.
   int last_number() const { return last_number_; }
+  // Likewise of the records of each kind (store/records.h).
+  const std::map<std::string, int>& last_records() const { return last_records_; }
   // nullptr: there is none, or it cannot be read.
   const ScoredSubmission* find(int number) const;
   // The score of an evaluation that counts; of one that does not it says so.
@@ -101,6 +106,7 @@ class ScoreIndex {
   std::vector<ScoredSubmission> submissions_;
   std::vector<std::shared_ptr<const Terms>> terms_;
   int last_number_ = 0;
+  std::map<std::string, int> last_records_;
   FromFile from_file_ = FromFile::absent;
   bool changed_ = true;  // since it was saved
 };

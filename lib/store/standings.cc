@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
+#include <tuple>
 
 #include "error.h"
 #include "file_names.h"
@@ -18,13 +20,16 @@ std::string joined(const std::set<std::string>& words) {
   return text;
 }
 
+// When an evaluation began, and its number, for several may in one second.
+using Begun = std::tuple<std::string_view, int, int>;
+
 // The newest evaluation of each of the index's terms; without those that it has none of any more.
-std::map<const Terms*, std::string> newest_by_terms(const ScoreIndex& index) {
-  std::map<const Terms*, std::string> newest;
+std::map<const Terms*, Begun> newest_by_terms(const ScoreIndex& index) {
+  std::map<const Terms*, Begun> newest;
   for (const ScoredSubmission& submission : index.submissions()) {
     for (const ScoredEvaluation& one : submission.evaluations) {
-      std::string& started = newest[one.terms.get()];
-      if (started < one.started) started = one.started;
+      Begun& begun = newest[one.terms.get()];
+      begun = std::max(begun, Begun{one.started, submission.number, one.number});
     }
   }
   return newest;

@@ -15,7 +15,7 @@
 namespace kjudge {
 
 // The pages of what a judge has in hand, while it judges. That a page cannot be written is told,
-// once until one can be again, and no reason not to judge: nothing here throws.
+// once until one can be again, and no reason not to judge: nothing here throws but Interrupted.
 //
 // Of a submission that waits or runs there is .kjudge-running/42 beside the pages, until its page
 // is that of its result: what a judge left there that was killed, the next one puts right. Several

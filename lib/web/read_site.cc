@@ -127,12 +127,16 @@ std::set<EvaluationKey> same_kernels_as(const Site& site, int submission) {
 
 SiteReader::SiteReader(const ResultsDirectory& results, std::vector<Challenge> challenges,
                        ResultsDirectory::Report report)
-    : results_(results), challenges_(std::move(challenges)), report_(std::move(report)) {}
+    : results_(results),
+      submissions_(results.path() / "submissions"),
+      challenges_(std::move(challenges)),
+      report_(std::move(report)) {}
 
 const ScoreIndex& SiteReader::index() {
   if (!index_) {
     index_.emplace(results_, report_);
-    index_->save();
+    // What only some evaluations changed, a judge saves.
+    if (index_->from_file() != ScoreIndex::FromFile::used) index_->save();
   }
   return *index_;
 }
@@ -175,7 +179,7 @@ SubmissionSummary SiteReader::summary_of(const ScoredSubmission& scored,
   StoredSubmission& stored = submission.stored;
   stored.identity = scored.identity;
   stored.identity.challenge = scored.challenge;
-  stored.folder = results_.path() / "submissions" / std::to_string(scored.number);
+  stored.folder = submissions_ / std::to_string(scored.number);
   stored.evaluations = scored.unreadable;
   submission.notes = scored.notes;
   submission.published = is_published(challenges_, stored.identity, submission.notes);

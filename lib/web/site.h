@@ -96,6 +96,7 @@ class SiteReader {
   std::vector<Challenge> kept();
 
   const ResultsDirectory& results_;
+  const std::filesystem::path submissions_;
   std::vector<Challenge> challenges_;
   ResultsDirectory::Report report_;
   std::optional<ScoreIndex> index_;  // from when it is needed

@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "file.h"
+#include "judge/interrupt.h"
 #include "unfinished.h"
 #include "web/site_pages.h"
 
@@ -102,6 +103,7 @@ WrittenSite write_site(const Site& site, const fs::path& output,
   SiteWriter writer(output);
   const SitePages pages(site, report);
   pages.each([&](const std::string& address) {
+    check_interrupt();
     try {
       writer.put(address, pages.render(address).value());
     } catch (const Error& error) {

@@ -17,7 +17,7 @@ struct WrittenSite {
 
 // Writes the pages of `site` into `output`, made if need be, each atomically and none before what
 // it links to. A file .kjudge-pages lists them; other files of `output` stay. What cannot be read
-// is left out, and reported. Fault::host when a page cannot be written.
+// is left out, and reported. Fault::host when a page cannot be written. Lets Interrupted pass.
 WrittenSite write_site(const Site& site, const std::filesystem::path& output,
                        const ResultsDirectory::Report& report);
 

@@ -96,6 +96,29 @@ class Export(_kjudge.Case):
         some = self.export("--gpu", "h200", "--from", "2026-11-05", "--to", "2026-11-06", status=3)
         self.assertEqual([e["result"]["started"][:10] for e in some["evaluation"]], ["2026-11-05", "2026-11-06"])
 
+    def test_code_only_where_all_that_it_was_judged_for_allow_it(self):
+        challenge = self.challenge = self.small_challenge(publish_code="never")
+        self.write("ada.py", _kjudge.RIGHT + "print('log of ada')\n")
+        os.makedirs(self.path("results/submissions"))
+        self.run_kjudge("submit", "ada.py", "--run", "ada", "--challenge", "all", "--results", "results", "--no-wait")
+        for name, publish_code in (("softmax", "never"), ("other", "all")):
+            self.change_challenge(name=name, publish_code=publish_code)
+            self.run_kjudge("judge", "results", "--challenge", challenge, "--unsafe")
+        for more in ([], ["--challenge", "other"]):
+            found = self.export(*more)
+            self.assertEqual(["files" in s for s in found["submission"]], [False])
+            self.assertEqual({e["result"]["log"] for e in found["evaluation"]}, {""})
+            self.assertEqual(found["cubin"], [])
+
+    def test_one_that_was_killed_is_in_nobodys_way(self):
+        _results_directory.make(self.path("results"))
+        # In a container numbers of processes come again.
+        process = self.popen(["sh", "-c", "touch out.zst.tmp.$$; exec \"$0\" export results -o out.zst",
+                              _kjudge.BINARY], cwd=self.folder)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 3, err)
+        self.assertTrue(os.path.exists(self.path("out.zst")))
+
     def test_it_appears_whole(self):
         _results_directory.make(self.path("results"))
         self.write("out.jsonl.zst", "before")

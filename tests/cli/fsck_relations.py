@@ -94,6 +94,71 @@ class FsckRelations(_kjudge.Case):
                   self.path("results/submissions/1/evaluations/.damaged-2"))
         self.assertEqual(self.findings(status=0), {})
 
+    def test_a_verdict_that_is_gone_with_its_claim(self):
+        self.fresh()
+        self.findings(status=0)  # which writes the index
+        for folder in ("claims", "evaluations"):
+            self.remove("submissions/3/" + folder)
+        self.run_kjudge("rank", "results")
+        for look in ("first", "again"):
+            with self.subTest(look):
+                self.assert_found(self.findings(), "submissions/3/evaluations/2", "scores.index knew it", "backup")
+
+    def test_a_verdict_that_a_record_names_is_gone_with_its_claim(self):
+        self.fresh()
+        self.findings(status=0)
+        for folder in ("claims", "evaluations"):
+            self.remove("submissions/2/" + folder)
+        os.remove(self.path("results/scores.index"))
+        found = self.findings()
+        self.assertEqual(list(found), ["submissions/2/evaluations/1", "submissions/2/evaluations/2"])
+        self.assertIn("rejudgement 1 names it", found["submissions/2/evaluations/1"])
+        self.assertIn("playoff 1 names it", found["submissions/2/evaluations/2"])
+
+    def test_a_record_that_is_gone(self):
+        self.fresh()
+        self.remove("bars/1")
+        self.assert_found(self.findings(), "bars/1", "is missing, though there is 2", "backup")
+        os.mkdir(self.path("results/bars/.damaged-1"))
+        self.assertEqual(self.findings(status=0), {})
+        for kind in ("invalidation", "playoff", "rejudgement"):
+            with self.subTest(kind):
+                self.fresh()
+                self.findings(status=0)  # which writes the index
+                self.remove(kind + "s")
+                for look in ("first", "again"):
+                    found = self.findings()
+                    self.assertIn("scores.index knew it", found[kind + "s/1"])
+
+    def test_what_cannot_be_looked_at_hides_no_other_damage(self):
+        for path in ("submissions/1/files", "submissions/1/evaluations/1/bundle.kjb", "submissions/1/claims/1",
+                     "runs/" + os.path.basename(hashed("runs", "ada")), "challenges/softmax/1"):
+            with self.subTest(path):
+                self.fresh()
+                full = self.path("results", path)
+                shutil.rmtree(full) if os.path.isdir(full) else os.remove(full)
+                os.symlink(os.path.basename(full), full)  # as a disk that fails
+                self.write("results/submissions/2/submission.json", "{}")
+                self.write("results/bars/2/bar.json", "{}")
+                found = self.findings()
+                self.assertTrue({"submissions/2/submission.json", "bars/2/bar.json"} < set(found), found)
+                self.assertTrue([p for p in found if p.startswith(path)], found)
+
+    def test_who_could_not_be_replayed_is_gone(self):
+        self.fresh()
+        record = self.read("playoffs/1/playoff.json")
+        absent = dict(record["others"][0], submission=4)
+        self.set("playoffs/1/playoff.json", absent=[absent])
+        self.assert_found(self.findings(), "submissions/4", "playoff 1 names it")
+
+    def test_a_folder_of_a_high_number_is_one_finding(self):
+        self.fresh()
+        os.mkdir(self.path("results/submissions/20261130"))
+        found = self.findings()
+        self.assertEqual(sorted(found), ["submissions/20261130/files", "submissions/20261130/submission.json",
+                                         "submissions/4"])
+        self.assertIn("with the 20261125 after it, though there is 20261130", found["submissions/4"])
+
     def test_all_of_runs_is_gone_and_restored(self):
         self.fresh()
         before = {name: self.read(name) for name in (hashed("runs", "ada"), hashed("runs", "ben"))}

@@ -76,6 +76,18 @@ class JudgeLeavesOut(_kjudge.Case):
         self.assertIn("kjudge: host: 2 ben: left out: ", self.said)
         self.assert_others_judged()
 
+    def test_who_has_the_same_files_as_one_that_is_damaged_is_judged(self):
+        for run in ("ada", "ben"):
+            self.write("from/%s.py" % run, WRONG % "same")
+        self.judge("--from", "from")
+        for number in (1, 2):
+            for folder in ("evaluations", "claims"):
+                shutil.rmtree(self.path("results/submissions/%d" % number, folder))
+        os.remove(self.path("results/submissions/1/files/submission.py"))
+        self.judge(status=3)
+        self.assertIn("1 ada: left out: ", self.said)
+        self.assert_others_judged(2, "ben")
+
     def test_files_that_are_gone_or_changed_stop_nobody_else(self):
         self.three_of_which_two_wait()
         shutil.rmtree(self.path("results/submissions/2/files"))

@@ -6,6 +6,7 @@ import copy
 import hashlib
 import json
 import os
+import re
 import shutil
 
 import _kjudge
@@ -240,12 +241,31 @@ class Rank(_kjudge.Case):
         shutil.rmtree(later)
         listed = json.loads(self.run_kjudge("invalidate", "results", "--list", "--json")[0])["invalidations"]
         self.assertEqual([(i["number"], i["reason"]) for i in listed], [(1, "its fan was off")])
+        for more in (["--preview"], ["--run", "ada"], ["--reason", "x"]):
+            _, err = self.run_kjudge("invalidate", "results", "--undo", "1", *more, status=2)
+            self.assertIn("goes alone", err)
         self.run_kjudge("invalidate", "results", "--undo", "1")
         self.assertEqual(self.rank(), before)
         self.assertTrue(os.path.exists(self.path("results/invalidations/1/invalidation.json")))
         for wrong in (["--undo", "1"], ["--reason", "all"], ["--run", "ada"], ["--run", "nobody", "--reason", "x"],
                       ["--run", "ada", "--reason", "x", "--from", "yesterday"]):
             self.run_kjudge("invalidate", "results", *wrong, status=2)
+
+    def test_what_a_clock_that_was_ahead_says_can_be_invalidated(self):
+        self.entry("ada", 2.0)
+        ahead = os.path.join(self.entry("ben", 3.0, node="ahead"), "evaluations", "1", "result.json")
+        with open(ahead) as file:
+            result = json.load(file)
+        with open(ahead, "w") as file:
+            json.dump(dict(result, started="2099-01-01T00:00:00Z"), file)
+        _, err = self.run_kjudge("invalidate", "results", "--node", "ahead", "--reason", "its clock", status=2)
+        self.assertIn("submission 2 of ben: its evaluation 1 began at 2099-01-01T00:00:00Z, which is to come", err)
+        name = re.search(r"--evaluation (\S+) is about it", err).group(1)
+        _, err = self.run_kjudge("invalidate", "results", "--evaluation", name, "--reason", "its clock")
+        self.assertNotIn("to come", err)
+        found = self.rank()
+        self.assertEqual([e["run"] for e in found["entries"]], ["ada"])
+        self.assertEqual([(i["submission"], i["reason"]) for i in found["invalid"]], [(2, "its clock")])
 
     def test_the_index_is_never_the_truth(self):
         self.entry("ada", 1.0)

@@ -54,6 +54,28 @@ class Rejudge(_judge_again.Case):
         self.assertIn("1 ada: its files are not what was handed in", err)
         self.run_kjudge("rejudge", "results", "--set", "1", "--judge")
 
+    def test_copies_are_made_again_once(self):
+        self.judge(ada=_kjudge.RIGHT, ben=_kjudge.RIGHT, cyd=_kjudge.RIGHT + "# cyd\n")
+        self.run_kjudge("rejudge", "results", "--challenge", "softmax", "--reason", "the fan was off")
+        done = self.json("rejudge", "results", "--set", "1", "--judge", "--unsafe")
+        ids = [self.result("rejudgements/1/evaluations", n)["id"] for n in (1, 2, 3)]
+        self.assertEqual(ids[0], ids[1])
+        self.assertEqual(len(set(ids)), 2)
+        self.assertIn("2 ben: was judged again as 1, which has the same files", self.said)
+        self.assertEqual([e["new"]["verdict"] for e in done["evaluations"]], ["accepted"] * 3)
+        self.run_kjudge("rejudge", "results", "--set", "1", "--apply")
+        self.assertEqual([self.result("submissions", n, "evaluations/2")["id"] for n in (1, 2, 3)], ids)
+        self.assert_whole()
+
+    def test_a_set_is_applied_as_a_whole(self):
+        self.judge(ada=_kjudge.RIGHT)
+        self.run_kjudge("rejudge", "results", "--run", "ada", "--reason", "to see")
+        self.run_kjudge("rejudge", "results", "--set", "1", "--judge", "--challenge", self.challenge)
+        for more in (["--submission", "1"], ["--run", "ada"], ["--reason", "x"]):
+            _, err = self.run_kjudge("rejudge", "results", "--set", "1", "--apply", *more, status=2)
+            self.assertIn("--set is about all of a set", err)
+        self.assertEqual(self.evaluations(1), ["1"])
+
     def test_an_older_set_does_not_replace_a_newer_one(self):
         self.judge(ada=_kjudge.RIGHT, ben=_kjudge.RIGHT + "# ben\n")
         self.run_kjudge("rejudge", "results", "--challenge", "softmax", "--reason", "the fan was off")
@@ -66,6 +88,17 @@ class Rejudge(_judge_again.Case):
         self.assertIn("1 ada: its evaluation 2 was judged later, and counts on", err)
         self.assertEqual([self.evaluations(n) for n in (1, 2)], [["1", "2"], ["1", "2"]])
         self.assertEqual(self.result("submissions/1/evaluations/2"), self.result("rejudgements/2/evaluations/1"))
+
+    def test_what_a_clock_that_was_ahead_says_is_no_newer_than_what_replaces_it(self):
+        self.judge(ada=_kjudge.RIGHT)
+        result = self.result("submissions/1/evaluations/1")
+        os.remove(self.path("results/submissions/1/evaluations/1/result.json"))
+        self.write("results/submissions/1/evaluations/1/result.json",
+                   json.dumps(dict(result, started="2099-01-01T00:00:00Z")))
+        self.run_kjudge("rejudge", "results", "--run", "ada", "--reason", "its clock")
+        for action in ("--judge", "--apply"):
+            _, err = self.run_kjudge("rejudge", "results", "--set", "1", action)
+        self.assertEqual(self.evaluations(1), ["1", "2"], err)
 
     def test_what_is_judged_at_once_after_an_invalidation_counts(self):
         self.judge(ada=_kjudge.RIGHT)
