@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <array>
@@ -73,6 +74,8 @@ std::string site_url(const std::string& given, const std::string& address) {
 }
 
 int serve(const ServeOptions& options) {
+  // Each arena keeps what its largest page took, and the threads that make pages are many.
+  ::mallopt(M_ARENA_MAX, 2);
   ContestServiceOptions service_options;
   service_options.challenges = read_challenges(options.challenges);
   service_options.packages = options.packages;

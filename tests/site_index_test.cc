@@ -90,6 +90,20 @@ struct Contest {
 
 }  // namespace
 
+TEST_CASE("a profile that cannot be read for a moment is read later") {
+  Contest contest;
+  contest.judge(contest.hand_in("ada"), 2);
+  const fs::path evaluation = contest.results.path() / "submissions/1/evaluations/1";
+  const fs::path elsewhere = contest.folder.path() / "profile.json";
+  fs::create_symlink(elsewhere, evaluation / "profile.json");  // whose folder stays as it is
+  SiteReader reader(contest.results, {contest.challenge}, contest.report());
+  CHECK(reader.read().submissions.at(0).evaluations.at(0).profiled.empty());
+  CHECK(contest.said.size() == 1);
+  fs::copy_file(fs::path(KJUDGE_TEST_FOLDER) / "golden/profile-v1/profile.json", elsewhere);
+  CHECK(reader.read().submissions.at(0).evaluations.at(0).profiled.size() == 1);
+  CHECK(contest.said.size() == 1);
+}
+
 TEST_CASE("pages are the same from the index, from a publisher's, and from scratch") {
   Contest contest;
   const int ada = contest.hand_in("ada"), ben = contest.hand_in("ben"),

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <fstream>
@@ -82,15 +83,24 @@ Finished Place::run(const ChildOptions& child, std::vector<fs::path> readable, d
                       tick);
 }
 
-// Files may come and go while this looks.
+// Files may come and go while this looks, which must not keep it from looking at the others; and
+// none may be where it cannot look, such as below a path that is too long.
 void Place::check_disk() const {
   std::uint64_t bytes = 0, files = 0;
-  std::error_code error;
-  for (const fs::path& folder : writable) {
-    for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
-         at.increment(error)) {
+  std::vector<fs::path> folders = writable;
+  while (!folders.empty()) {
+    const fs::path folder = std::move(folders.back());
+    folders.pop_back();
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
       struct stat status {};
-      if (::lstat(at->path().c_str(), &status) != 0) continue;
+      const fs::path& path = at->path();
+      if (::lstat(path.c_str(), &status) != 0) {
+        if (errno == ENOENT) continue;
+        error.assign(errno, std::generic_category());
+        break;
+      }
+      if (S_ISDIR(status.st_mode)) folders.push_back(path);
       bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;
       if (++files > kDiskFiles || bytes > disk_bytes) {
         throw CaptureFailure{Verdict::refused,
@@ -98,6 +108,15 @@ void Place::check_disk() const {
                                  kDiskFiles, " files; write less, or to TMPDIR")};
       }
     }
+    if (error == std::errc::permission_denied || error == std::errc::filename_too_long) {
+      throw CaptureFailure{Verdict::refused,
+                           cat("the submission made files that cannot be looked at (",
+                               error.message(), "); keep its folders readable, and not too deep")};
+    }
+    const bool is_gone = error == std::errc::no_such_file_or_directory ||
+                         error == std::errc::not_a_directory ||
+                         error == std::errc::too_many_symbolic_link_levels;
+    if (error && !is_gone) throw Error(Fault::host, cat(folder.string(), ": ", error.message()));
   }
 }
 

@@ -364,6 +364,9 @@ std::vector<fs::path> profile_files(const fs::path& evaluation) {
       found.push_back(at->path());
     }
   }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw Error(Fault::host, cat(evaluation.string(), ": ", error.message()));
+  }
   std::sort(found.begin(), found.end());
   return found;
 }

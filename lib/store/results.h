@@ -124,7 +124,7 @@ void remove_files(const ResultsDirectory& results, const StoredSubmission& submi
 bool has_files_to_remove(const StoredSubmission& submission);
 
 // What Nsight Compute counted, beside an evaluation's result: profile.json and profile-*.json, in
-// the order of their names. They may come later.
+// the order of their names. They may come later. Fault::host where the folder cannot be read.
 std::vector<std::filesystem::path> profile_files(const std::filesystem::path& evaluation);
 
 // submission.json.

@@ -331,6 +331,8 @@ Html related(const EvaluationPage& page, const std::string& address) {
   pairs.emplace_back("Handed in",
                      element("span", {}, person(page.submission.stored.identity.name), ", ",
                              time_element(page.submission.stored.identity.received)));
+  if (page.submission.published)
+    pairs.emplace_back("Code", link(address, code_address(key.submission), "its files"));
   if (!page.board.empty())
     pairs.emplace_back("Leaderboard",
                        link(address, page.board, variant_name(variant_of(page.summary))));

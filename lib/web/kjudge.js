@@ -12,11 +12,10 @@ function keyOf(row, column) {
   return text !== "" && !Number.isNaN(number) ? number : text.toLowerCase();
 }
 
-function compare(a, b) {
-  if (typeof a === "number" && typeof b === "number") return a - b;
-  if (typeof a === "number") return -1;
-  if (typeof b === "number") return 1;
-  return a < b ? -1 : a > b ? 1 : 0;
+// What has no number, such as the speedup of a failed shape, comes last both up and down.
+function compare(a, b, up) {
+  if (typeof a !== typeof b) return typeof a === "number" ? -1 : 1;
+  return (a < b ? -1 : a > b ? 1 : 0) * (up ? 1 : -1);
 }
 
 function makeSortable(table) {
@@ -32,7 +31,7 @@ function makeSortable(table) {
       headings.forEach((other) => other.removeAttribute("aria-sort"));
       heading.setAttribute("aria-sort", up ? "ascending" : "descending");
       const rows = [...table.tBodies[0].rows].map((row) => [keyOf(row, column), row]);
-      rows.sort((a, b) => (up ? compare(a[0], b[0]) : compare(b[0], a[0])));
+      rows.sort((a, b) => compare(a[0], b[0], up));
       table.tBodies[0].replaceChildren(...rows.map((pair) => pair[1]));
     });
   });

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -17,8 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path evaluation_folder(const StoredSubmission& submission, int number) {
-  return submission.folder / "evaluations" / std::to_string(number);
+fs::path submission_folder(const fs::path& results, int number) {
+  return results / "submissions" / std::to_string(number);
+}
+
+fs::path evaluation_folder(const fs::path& submission, int number) {
+  return submission / "evaluations" / std::to_string(number);
 }
 
 // By every challenge that it is for.
@@ -58,12 +64,12 @@ EvaluationSummary summarize(const ScoreIndex& index, const ScoredEvaluation& sco
 
 }  // namespace
 
-Evaluation read_evaluation(const StoredSubmission& submission, int number) {
+Evaluation read_evaluation(const fs::path& submission, int number) {
   const fs::path path = evaluation_folder(submission, number) / "result.json";
   return result_from_json(read_file(path), path);
 }
 
-std::vector<Profile> read_profiles(const StoredSubmission& submission, int number,
+std::vector<Profile> read_profiles(const fs::path& submission, int number,
                                    const ResultsDirectory::Report& report) {
   std::map<std::string, Profile> by_shape;
   for (const fs::path& path : profile_files(evaluation_folder(submission, number))) {
@@ -97,6 +103,10 @@ const Challenge* Site::challenge_of(const Terms& terms) const {
   return nullptr;
 }
 
+fs::path Site::folder_of(const SubmissionSummary& submission) const {
+  return submission_folder(results, submission.stored.identity.number);
+}
+
 std::set<EvaluationKey> same_kernels_as(const Site& site, int submission) {
   std::map<std::string_view, std::vector<EvaluationKey>> with;
   for (const SubmissionSummary& one : site.submissions) {
@@ -127,10 +137,7 @@ std::set<EvaluationKey> same_kernels_as(const Site& site, int submission) {
 
 SiteReader::SiteReader(const ResultsDirectory& results, std::vector<Challenge> challenges,
                        ResultsDirectory::Report report)
-    : results_(results),
-      submissions_(results.path() / "submissions"),
-      challenges_(std::move(challenges)),
-      report_(std::move(report)) {}
+    : results_(results), challenges_(std::move(challenges)), report_(std::move(report)) {}
 
 const ScoreIndex& SiteReader::index() {
   if (!index_) {
@@ -141,19 +148,29 @@ const ScoreIndex& SiteReader::index() {
   return *index_;
 }
 
-const std::vector<std::string>& SiteReader::profiled(const StoredSubmission& submission,
-                                                     int evaluation) {
+const std::vector<std::string>& SiteReader::profiled(int submission, int evaluation) {
   // One may come later, which changes the folder.
-  const FileStamp folder =
-      stamp_of(evaluation_folder(submission, evaluation)).value_or(FileStamp{});
-  Profiled& known = profiled_[{submission.identity.number, evaluation}];
+  const std::string name =
+      cat(results_.path().native(), "/submissions/", submission, "/evaluations/", evaluation);
+  const FileStamp folder = stamp_at(AT_FDCWD, name.c_str()).value_or(FileStamp{});
+  Profiled& known = profiled_[{submission, evaluation}];
   if (known.folder != folder) {
     known = {folder, {}};
-    for (const Profile& profile : read_profiles(submission, evaluation, report_)) {
-      known.shapes.push_back(profile.shape);
-      for (const KernelProfile& kernel : profile.kernels) {
-        for (const Metric& metric : kernel.metrics) metrics_.insert(metric.name);
+    const auto report = [&](const Error& error) {
+      // What is damaged stays so; what the machine cannot read now it may in a moment.
+      if (error.fault() == Fault::host) known.folder = {};
+      report_(error);
+    };
+    try {
+      const fs::path files = submission_folder(results_.path(), submission);
+      for (const Profile& profile : read_profiles(files, evaluation, report)) {
+        known.shapes.push_back(profile.shape);
+        for (const KernelProfile& kernel : profile.kernels) {
+          for (const Metric& metric : kernel.metrics) metrics_.insert(metric.name);
+        }
       }
+    } catch (const Error& error) {
+      report(error);
     }
   }
   return known.shapes;
@@ -179,7 +196,6 @@ SubmissionSummary SiteReader::summary_of(const ScoredSubmission& scored,
   StoredSubmission& stored = submission.stored;
   stored.identity = scored.identity;
   stored.identity.challenge = scored.challenge;
-  stored.folder = submissions_ / std::to_string(scored.number);
   stored.evaluations = scored.unreadable;
   submission.notes = scored.notes;
   submission.published = is_published(challenges_, stored.identity, submission.notes);
@@ -195,7 +211,8 @@ SubmissionSummary SiteReader::summary_of(const ScoredSubmission& scored,
   // What kjudge failed at waits for the organizer, who may never have it judged again.
   if (stored.evaluations.empty()) submission.running.emplace();
   if (scored.may_be_judged) {
-    if (const auto running = read_running(stored.folder)) submission.running = running;
+    const auto running = read_running(submission_folder(results_.path(), scored.number));
+    if (running) submission.running = running;
   }
   return submission;
 }
@@ -210,6 +227,7 @@ Site SiteReader::read(std::optional<int> profiles_of) {
   news_ = false;
   records_ = record_numbers();
   Site site;
+  site.results = results_.path();
   site.challenges = challenges_;
   site.kept = kept();
   site.bars = standing(read_records(results_, kBarRecord, bar_table(), report_));
@@ -231,7 +249,7 @@ Site SiteReader::read(std::optional<int> profiles_of) {
     const int number = submission.stored.identity.number;
     for (EvaluationSummary& one : submission.evaluations) {
       if (profiles_of && *profiles_of != number && !others.contains({number, one.number})) continue;
-      one.profiled = profiled(submission.stored, one.number);
+      one.profiled = profiled(number, one.number);
     }
   }
   site.metrics = metrics_;
@@ -266,7 +284,7 @@ void SiteReader::find_places(Site& site) const {
   };
   const auto& submissions = index_->submissions();
   const auto places = places_in_queue(submissions, std::move(challenges), [&](int number) {
-    return is_judged(find(number)->stored.folder);
+    return is_judged(site.folder_of(*find(number)));
   });
   for (const auto& [number, ahead] : places) {
     auto& running = find(number)->running;

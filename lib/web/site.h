@@ -40,7 +40,7 @@ struct EvaluationSummary {
 };
 
 struct SubmissionSummary {
-  StoredSubmission stored;
+  StoredSubmission stored;  // without its folder, that Site::folder_of() has: a path is large
   SubmissionNotes notes;
   bool published = false;                      // its code, and its log, are for everybody to see
   std::vector<EvaluationSummary> evaluations;  // ascending by number
@@ -50,6 +50,7 @@ struct SubmissionSummary {
 };
 
 struct Site {
+  std::filesystem::path results;               // the results directory
   std::vector<Challenge> challenges;           // those that are open
   std::vector<Challenge> kept;                 // others that something here was judged for
   std::vector<SubmissionSummary> submissions;  // ascending by number
@@ -59,6 +60,7 @@ struct Site {
   // That of a name in this version, or in this very state; null: it is neither open nor kept.
   const Challenge* challenge(const std::string& name, int version) const;
   const Challenge* challenge_of(const Terms& terms) const;
+  std::filesystem::path folder_of(const SubmissionSummary& submission) const;
 };
 
 // How many evaluations with the same kernels a page names.
@@ -88,7 +90,7 @@ class SiteReader {
     std::vector<std::string> shapes;
   };
   Site read(std::optional<int> profiles_of);
-  const std::vector<std::string>& profiled(const StoredSubmission& submission, int evaluation);
+  const std::vector<std::string>& profiled(int submission, int evaluation);
   SubmissionSummary summary_of(const ScoredSubmission& scored,
                                const Records<Invalidation>& invalidations);
   std::vector<std::vector<int>> record_numbers() const;  // of each kind
@@ -96,7 +98,6 @@ class SiteReader {
   std::vector<Challenge> kept();
 
   const ResultsDirectory& results_;
-  const std::filesystem::path submissions_;
   std::vector<Challenge> challenges_;
   ResultsDirectory::Report report_;
   std::optional<ScoreIndex> index_;  // from when it is needed
@@ -108,10 +109,10 @@ class SiteReader {
 };
 Site read_site(const ResultsDirectory& results, std::vector<Challenge> challenges,
                const ResultsDirectory::Report& report);
-// Faults as result_from_json.
-Evaluation read_evaluation(const StoredSubmission& submission, int number);
+// Of the folder of a submission. Faults as result_from_json.
+Evaluation read_evaluation(const std::filesystem::path& submission, int number);
 // profile.json and profile-*.json beside the result; by shape, the last of each.
-std::vector<Profile> read_profiles(const StoredSubmission& submission, int number,
+std::vector<Profile> read_profiles(const std::filesystem::path& submission, int number,
                                    const ResultsDirectory::Report& report);
 
 // Evaluations that compare: of the same state of a challenge, arch, kind of device and method;

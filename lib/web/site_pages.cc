@@ -160,8 +160,8 @@ std::string SitePages::render(const AssetSource& source) const { return std::str
 
 std::string SitePages::render(const ProfileSource& source) const {
   const Found& found = all_.at(source.key);
-  for (const Profile& profile :
-       read_profiles(found.submission->stored, source.key.evaluation, [](const auto&) {})) {
+  for (const Profile& profile : read_profiles(site_.folder_of(*found.submission),
+                                              source.key.evaluation, [](const auto&) {})) {
     if (profile.shape != source.shape) continue;
     if (source.csv) return profile_csv(profile);
     return profile_page(source.key, found.submission->stored.identity.run, profile);
@@ -175,8 +175,8 @@ std::string SitePages::render(const ComparisonSource& source) const {
     const Found& found = all_.at(key);
     std::vector<Profile> profiles;
     if (!found.evaluation->profiled.empty())
-      profiles = read_profiles(found.submission->stored, key.evaluation, report_);
-    Evaluation facts = read_evaluation(found.submission->stored, key.evaluation);
+      profiles = read_profiles(site_.folder_of(*found.submission), key.evaluation, report_);
+    Evaluation facts = read_evaluation(site_.folder_of(*found.submission), key.evaluation);
     Score scored = score(facts);
     set_unverified(found.submission->stored.identity, scored);
     return {key, found.submission->stored.identity.run, std::move(facts), std::move(scored),
@@ -187,7 +187,8 @@ std::string SitePages::render(const ComparisonSource& source) const {
 
 std::string SitePages::render(const EvaluationSource& source) const {
   const Found& found = all_.at(source.key);
-  const Evaluation evaluation = read_evaluation(found.submission->stored, source.key.evaluation);
+  const Evaluation evaluation =
+      read_evaluation(site_.folder_of(*found.submission), source.key.evaluation);
   Score scored = score(evaluation);
   set_unverified(found.submission->stored.identity, scored);
   EvaluationPage page{*found.submission, *found.evaluation, evaluation, scored, {}, {}, {}, {}, {}};
@@ -209,14 +210,14 @@ std::string SitePages::render(const EvaluationSource& source) const {
 // A moment ago it may have waited.
 std::string SitePages::render(const RunningSource& source) const {
   SubmissionSummary now = *source.submission;
-  if (const auto running = read_running(now.stored.folder)) now.running = running;
+  if (const auto running = read_running(site_.folder_of(now))) now.running = running;
   return running_page(now);
 }
 
 // What is damaged is for fsck to tell.
 std::string SitePages::render(const CodeSource& source) const {
   constexpr std::size_t kLargestFile = 1 << 20;
-  const fs::path folder = source.submission->stored.folder / "files";
+  const fs::path folder = site_.folder_of(*source.submission) / "files";
   std::vector<std::pair<std::string, std::string>> files;
   std::error_code error;
   for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;

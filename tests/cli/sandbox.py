@@ -200,6 +200,16 @@ for number in range(6):
 time.sleep(20)
 """
 
+DEEP = """
+import os, time
+for _ in range(30):
+    os.mkdir("d" * 200)
+    os.chdir("d" * 200)
+with open("hidden", "wb") as file:
+    file.write(b"x")
+time.sleep(5)
+"""
+
 
 class Sandbox(_kjudge.Case):
     def setUp(self):
@@ -397,6 +407,13 @@ class Sandbox(_kjudge.Case):
         result = self.capture(filling, "--sandbox", status=1)
         self.assertEqual(result["verdict"], "refused", result["log"])
         self.assertIn("wrote more than", result["message"])
+        self.assert_nothing_left()
+
+    def test_no_folder_is_too_deep_to_be_counted(self):
+        deep = self.write("deep.py", DEEP + _kjudge.RIGHT)
+        result = self.capture(deep, "--sandbox", status=1)
+        self.assertEqual(result["verdict"], "refused", result["log"])
+        self.assertIn("files that cannot be looked at", result["message"])
         self.assert_nothing_left()
 
     def test_examples_have_the_same_verdicts(self):

@@ -213,6 +213,7 @@ class Serve(ServeCase):
             page = self.ask("GET", "/evaluation/%d.html" % number)[2].decode()
             self.assertIn("it failed", page)
             self.assertEqual("of mine" in page, run == "open", page)
+            self.assertEqual("../code/%d.html" % number in page, run == "open", page)
             self.assertEqual("of mine" in evaluation.get("log", ""), run != "gone")
             self.assertEqual(self.ask("GET", "/code/%d.html" % number)[0], 200 if run == "open" else 404)
             with open(self.path("results/submissions/%d/evaluations/1/log.txt" % number)) as file:

@@ -96,6 +96,18 @@ async function checkSorting(address) {
   await page.close();
 }
 
+// Of the shapes, one is not timed.
+async function checkSortingWithoutNumber(address) {
+  const { page, where } = await open(address, kViews[0]);
+  const heading = await page.$("table[data-sortable] th:nth-child(3) button");
+  for (const way of ["up", "down"]) {
+    await heading.click();
+    const last = await page.$eval("table[data-sortable]", (table) => [...table.tBodies[0].rows].pop().cells[2].textContent);
+    expect(last === "not timed", where, `sorted ${way}, ${last} is last`);
+  }
+  await page.close();
+}
+
 async function checkFilter(address) {
   const { page, where } = await open(address, kViews[0]);
   await page.type("input[type=search]", "SUM dram");
@@ -176,6 +188,7 @@ for (const link of links) {
   expect(answer.ok, link, "leads nowhere");
 }
 await checkSorting(addresses.find((name) => name.startsWith("leaderboard/") && name.includes("sm_90")));
+await checkSortingWithoutNumber("evaluation/1.html");
 await checkFilter("profile/3.4096x1000.html");
 await checkRefresh("evaluation/10.html", "evaluation/1.html");
 await checkCounting("profile/3.4096x1000.html");

@@ -20,10 +20,11 @@ for program in chromium node npm; do
 done
 cd "$here"
 npm ci --ignore-scripts --no-fund --no-audit --silent
-rm -rf "$folder/results" "$folder/site" "$folder/screenshots"
+rm -rf "$folder/results" "$folder/site" "$folder/screenshots" "$folder/challenge"
 python3 ../cli/_results_directory.py "$folder/results"
+python3 states.py "$kjudge" "$folder/results" "$folder/challenge"
 # 3: two of its files cannot be read, and are left out.
-"$kjudge" pages "$folder/results" --output "$folder/site" --challenge "$root/packages/softmax" || [ $? = 3 ]
+"$kjudge" pages "$folder/results" --output "$folder/site" --challenge "$folder/challenge" || [ $? = 3 ]
 # Also what the results of a test cannot be: an evaluation that runs.
 cp running.html refused.html "$folder/site/evaluation/"
 npx html-validate --config .htmlvalidate.json "$folder/site/**/*.html"

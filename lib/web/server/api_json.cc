@@ -55,7 +55,7 @@ Json evaluation_answer(const ContestView& view, const SubmissionSummary& submiss
                        const EvaluationSummary& evaluation, const std::string& url) {
   const Terms& terms = *evaluation.terms;
   const int number = submission.stored.identity.number;
-  const Evaluation facts = read_evaluation(submission.stored, evaluation.number);
+  const Evaluation facts = read_evaluation(view.site.folder_of(submission), evaluation.number);
   Score scored = score(facts);
   set_unverified(submission.stored.identity, scored);
   Json::Object answer = {
