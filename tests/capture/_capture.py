@@ -27,6 +27,15 @@ def kernel_fn(state, inputs, outputs):
     kernels["scale"].launch(4, 1, outputs.y, inputs.x, inputs.factor, inputs.n)
 """
 
+# CUmemAllocationProp, for what maps memory itself.
+MAPPING = PRELUDE + """
+G = 2 << 20
+
+class Properties(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int), ("handles", ctypes.c_int), ("kind", ctypes.c_int),
+                ("id", ctypes.c_int), ("rest", ctypes.c_uint64 * 2)]
+"""
+
 
 def shape(name="small", n=1000, factor=2.0, **changes):
     made = {
