@@ -51,17 +51,19 @@ class Checker {
     for (const int number : numbers_in(submissions)) {
       options_.tick();
       ++check_.submissions;
-      part([&] { submission(submissions / std::to_string(number), number); });
+      const fs::path folder = submissions / std::to_string(number);
+      part(folder, [&] { submission(folder, number); });
     }
-    part([&] { tokens(); });
-    part([&] { runs(); });
-    part([&] { blobs(); });
-    part([&] { challenges(); });
-    part([&] { records(kBarRecord, bar_table()); });
-    part([&] { records(kInvalidationRecord, invalidation_table()); });
-    part([&] { play_offs(); });
-    part([&] { rejudgements(); });
-    part([&] { scores(); });
+    part(results_.path() / "tokens", [&] { tokens(); });
+    part(results_.path() / "runs", [&] { runs(); });
+    part(results_.path() / "blobs", [&] { blobs(); });
+    part(results_.path() / "challenges", [&] { challenges(); });
+    part(record_folder(results_.path(), kBarRecord), [&] { records(kBarRecord, bar_table()); });
+    part(record_folder(results_.path(), kInvalidationRecord),
+         [&] { records(kInvalidationRecord, invalidation_table()); });
+    part(record_folder(results_.path(), kPlayOffRecord), [&] { play_offs(); });
+    part(record_folder(results_.path(), kRejudgementRecord), [&] { rejudgements(); });
+    part(results_.path(), [&] { scores(); });
     return std::move(check_);
   }
 
@@ -73,14 +75,20 @@ class Checker {
     check_.findings.push_back({FindingKind::left_over, path, what, advice});
   }
 
-  // What cannot even be looked at, as a disk fails, ends its part only.
+  // Of `path`. What cannot even be looked at, as a disk fails, ends its part only.
   template <class Body>
-  void part(const Body& body) {
+  void part(const fs::path& path, const Body& body) {
+    const auto tell = [&](const fs::path& unseen, const std::string& why) {
+      damage(unseen, why + "; what is beside it was not looked at",
+             "make that it can be read, or copy it from a backup; then look again");
+    };
     try {
       body();
     } catch (const fs::filesystem_error& error) {
-      damage(error.path1(), cat(error.code().message(), "; what is beside it was not looked at"),
-             "make that it can be read, or copy it from a backup; then look again");
+      tell(error.path1(), error.code().message());
+    } catch (const Error& error) {
+      if (error.fault() != Fault::host) throw;
+      tell(path, reason(error, path));
     }
   }
 
@@ -140,8 +148,8 @@ class Checker {
                  "; the submission is not judged, shown or ranked"),
              "copy the file from a backup, or write it anew by kjudge-store(5)");
     }
-    part([&] { files(folder, stored); });
-    part([&] { claims(folder); });
+    part(folder / "files", [&] { files(folder, stored); });
+    part(folder / "claims", [&] { claims(folder); });
     names(folder / "evaluations", {}, true);
     int expected = 1;
     for (const int one : numbers_in(folder / "evaluations")) {
@@ -152,7 +160,8 @@ class Checker {
                "copy the folder from a backup");
       }
       expected = one + 1;
-      part([&] { evaluation(folder / "evaluations" / std::to_string(one), stored); });
+      const fs::path judged = folder / "evaluations" / std::to_string(one);
+      part(judged, [&] { evaluation(judged, stored); });
     }
   }
 
