@@ -132,7 +132,7 @@ class Limits(_kjudge.Case):
     def test_memory_for_the_replay(self):
         """It fits in its capture, and not a second time beside the judge's buffers."""
         self.over("out_of_memory", ("recorded memory", "allocate less in prepare"),
-                  holding("    held = driver.empty((1004 << 20,), 'uint8')\n"
+                  holding("    held = driver.empty((1012 << 20,), 'uint8')\n"
                           "    driver.fill_bytes(held, 1)\n"), {}, KJUDGE_HOST_MEMORY=str(1 << 30))
 
     def test_output_bytes(self):
