@@ -211,9 +211,12 @@ std::vector<std::string> standings_remarks(const VariantStandings& standings) {
     std::string list;
     for (const std::string& other : standings.elsewhere)
       list += cat(list.empty() ? "" : ", ", other);
-    lines.push_back(cat(standings.left_out,
-                        standings.left_out == 1 ? " submission was" : " submissions were",
-                        " judged only on other terms, and left out: ", list));
+    const bool one = standings.left_out == 1;
+    lines.push_back(cat(
+        standings.left_out, one ? " submission" : " submissions",
+        list.empty()
+            ? cat(one ? " is" : " are", " left out: kjudge failed before it knew the device")
+            : cat(one ? " was" : " were", " judged only on other terms, and left out: ", list)));
   }
   return lines;
 }
