@@ -48,6 +48,8 @@ def run_compiler(command, folder=None):
     except FileNotFoundError:
         raise BuildError("%s: there is no such compiler; install one, or set CC and CXX" %
                          command[0]) from None
+    except OSError as error:
+        raise BuildError("%s cannot be started: %s" % (command[0], error.strerror)) from None
     if done.returncode != 0:
         raise BuildError("%s\n%s" % (" ".join(shlex.quote(c) for c in command), done.stdout.strip()))
     return done.stdout.strip()

@@ -227,9 +227,6 @@ class Capture:
             raise Stopped("build_error", "submission.cu is CUDA C++ and needs a GPU; for the host "
                           "driver hand in a submission.py that builds C or C++ with driver.build()")
         nvcc = cuda_submission.find_nvcc()
-        if nvcc is None:
-            raise FileNotFoundError("nvcc: not found; install the CUDA Toolkit to judge submission.cu, "
-                                    "or name its compiler in KJUDGE_NVCC")
         arch = cuda_submission.device_arch()
 
         def build():

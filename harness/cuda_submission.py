@@ -23,7 +23,7 @@ ALLOWED_FLAGS = (
     "-expt-relaxed-constexpr", "--expt-relaxed-constexpr", "--expt-extended-lambda",
     "-lcublas", "-lcublasLt", "-lcudnn", "-lcuda")
 
-_BUILD_LINE = re.compile(r"^[ \t]*//[ \t]*kjudge_build:(.*)$", re.MULTILINE)
+_BUILD_LINE = re.compile(r"^[ \t]*//[ \t]*kjudge_build(:|[ \t]+[:-])(.*)$", re.MULTILINE)
 
 # In the order of kjudge_dtype.
 _DTYPES = ("float64", "float32", "float16", "bfloat16", "float8_e4m3", "float8_e5m2", "float4_e2m1",
@@ -35,34 +35,57 @@ def flags_of(text, folder, more_allowed=()):
     flags = []
     for found in _BUILD_LINE.finditer(text):
         where = "submission.cu, line %d" % (text.count("\n", 0, found.start()) + 1)
+        if found.group(1) != ":":  # not to be passed over: the code would only be slower
+            raise _build.BuildError("%s: write the colon straight after the word, as in "
+                                    "\"// kjudge_build: -O3\"" % where)
         try:
-            asked = shlex.split(found.group(1))
+            asked = shlex.split(found.group(2))
         except ValueError as error:
             raise _build.BuildError("%s: kjudge_build: %s" % (where, error)) from None
         for flag in asked:
+            if not flag.isprintable():
+                raise _build.BuildError("%s: kjudge_build: flag %r has characters that cannot be printed" %
+                                        (where, flag))
             if flag not in more_allowed and not any(fnmatch.fnmatchcase(flag, pattern)
                                                     for pattern in ALLOWED_FLAGS):
                 raise _build.BuildError("%s: kjudge_build: flag %s is not allowed; these are: %s" % (
                     where, flag, " ".join(ALLOWED_FLAGS + tuple(more_allowed))))
             if flag.startswith("-I") and flag not in more_allowed:
-                inside = os.path.realpath(os.path.join(folder, flag[2:]))
-                if os.path.commonpath([inside, os.path.realpath(folder)]) != os.path.realpath(folder):
-                    raise _build.BuildError("%s: kjudge_build: flag %s leaves the submission's folder; "
-                                            "put the headers into it" % (where, flag))
+                check_include(flag, folder, where)
             flags.append(flag)
     return flags
 
 
+def check_include(flag, folder, where):
+    """BuildError unless -I names one folder, inside `folder`. nvcc takes the next flag where it names
+    none, and several between commas."""
+    if flag == "-I" or "," in flag:
+        raise _build.BuildError("%s: kjudge_build: flag %s: write one folder straight after -I, as in "
+                                "-Iinclude" % (where, flag))
+    inside = os.path.realpath(os.path.join(folder, flag[2:]))
+    if os.path.commonpath([inside, os.path.realpath(folder)]) != os.path.realpath(folder):
+        raise _build.BuildError("%s: kjudge_build: flag %s leaves the submission's folder; put the headers "
+                                "into it" % (where, flag))
+
+
 def find_nvcc():
-    """Path of the compiler; None: there is none here."""
-    return (os.environ.get("KJUDGE_NVCC") or shutil.which("nvcc") or
-            shutil.which("/usr/local/cuda/bin/nvcc"))
+    """Path of the compiler. FileNotFoundError, which is no contestant's fault: there is none here."""
+    chosen = os.environ.get("KJUDGE_NVCC")
+    if chosen:
+        if shutil.which(chosen) is None:
+            raise FileNotFoundError("nvcc: KJUDGE_NVCC names %s, and there is no such program" % chosen)
+        return shutil.which(chosen)
+    found = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
+    if found is None:
+        raise FileNotFoundError("nvcc: not found; install the CUDA Toolkit to judge submission.cu, "
+                                "or name its compiler in KJUDGE_NVCC")
+    return found
 
 
 def compile_shared(nvcc, source, arch, more_allowed=()):
     """Path of the shared object made of a .cu file. BuildError holds what nvcc wrote."""
     folder = os.path.dirname(os.path.abspath(source))
-    with open(source, encoding="utf-8", errors="replace") as file:
+    with open(source, encoding="utf-8-sig", errors="replace") as file:
         flags = flags_of(file.read(), folder, more_allowed)
     made = os.path.join(tempfile.mkdtemp(dir=_build.temporary_folder()), "submission.so")
     libraries = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(nvcc))), "lib64")

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import types
 import unittest
+import unittest.mock
 
 LIBRARY, NVCC = sys.argv[1:3]
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -77,7 +78,7 @@ class Cuda(unittest.TestCase):
 
     def compile(self, text, more_allowed=()):
         path = os.path.join(self.folder, "submission.cu")
-        with open(path, "w") as file:
+        with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         return cuda_submission.compile_shared(NVCC, path, "sm_90a", more_allowed)
 
@@ -109,6 +110,39 @@ class Cuda(unittest.TestCase):
     def test_link_out_of_the_folder(self):
         os.symlink("/usr/include", os.path.join(self.folder, "inside"))
         self.fails(["-Iinside leaves the submission's folder"], "// kjudge_build: -Iinside\n")
+
+    def test_include_of_several_folders_or_of_the_next_flag(self):
+        os.makedirs(os.path.join(self.folder, "in"))
+        for flags, named in (("-I.,/usr/include", "-I.,/usr/include"), ("-Iin,..", "-Iin,.."),
+                             ("-I -O3", "-I"), ("-O3 -I", "-I")):
+            with self.subTest(flags=flags):
+                self.fails(["submission.cu, line 1", "flag %s: write one folder" % named],
+                           "// kjudge_build: %s\n" % flags)
+
+    def test_flags_line_without_its_colon(self):
+        for start in ("// kjudge_build -O3", "//kjudge_build : -O3", "  //\tkjudge_build\t-w"):
+            with self.subTest(start=start):
+                self.fails(["submission.cu, line 2: write the colon"], "\n%s\n" % start)
+        self.assertEqual(cuda_submission.flags_of("// kjudge_build lines hold flags\n", self.folder), [])
+
+    def test_flags_line_after_a_byte_order_mark(self):
+        self.fails(["line 1", "flag -no is not allowed"], "\ufeff// kjudge_build: -no\n")
+
+    def test_flags_that_no_program_can_be_given(self):
+        for flag in ("-DX=\0", "-I\0", "-DX=\x1b[31m"):
+            with self.subTest(flag=flag):
+                self.fails(["line 1: kjudge_build: flag '" + repr(flag)[1:-1], "cannot be printed"],
+                           "// kjudge_build: %s\n" % flag)
+        self.fails(["cannot be started: Argument list too long"], "// kjudge_build: -D%s\n" % ("x" * 200000))
+
+    def test_wrong_KJUDGE_NVCC_is_not_the_contestants_fault(self):
+        with unittest.mock.patch.dict(os.environ, KJUDGE_NVCC="/no/such/nvcc"):
+            with self.assertRaisesRegex(FileNotFoundError, "KJUDGE_NVCC names /no/such/nvcc"):
+                cuda_submission.find_nvcc()
+        with unittest.mock.patch.dict(os.environ, KJUDGE_NVCC=NVCC):
+            self.assertEqual(cuda_submission.find_nvcc(), NVCC)
+        with unittest.mock.patch.dict(os.environ, KJUDGE_NVCC="", PATH=os.path.dirname(NVCC)):
+            self.assertEqual(cuda_submission.find_nvcc(), NVCC)
 
     def test_example_builds(self):
         made = cuda_submission.compile_shared(NVCC, EXAMPLE, "sm_90a")
