@@ -12,6 +12,7 @@
 #include "judge/agreement.h"
 #include "judge/capture_protocol.h"
 #include "judge/capture_steps.h"
+#include "judge/device.h"
 #include "judge/interrupt.h"
 #include "judge/made_up_inputs.h"
 #include "judge/pipeline.h"
@@ -290,7 +291,7 @@ void check_step_limits(const CaptureSeconds& seconds, const ChallengeLimits& lim
   }
 }
 
-void validate_bundle(const CaptureFiles& files, const Challenge& challenge,
+void validate_bundle(const CaptureFiles& files, const Driver& driver, const Challenge& challenge,
                      const CaptureOptions& options, CaptureOutcome& outcome) {
   std::error_code error;
   if (!fs::is_regular_file(fs::symlink_status(files.bundle, error))) {
@@ -308,6 +309,8 @@ void validate_bundle(const CaptureFiles& files, const Challenge& challenge,
   if (challenge.limits.memory_bytes != 0) limits.memory_bytes = challenge.limits.memory_bytes;
   try {
     const BundleReader reader(files.bundle, limits);
+    // One that names another device or driver could never be replayed again.
+    check_recorded_here(reader.bundle().provenance, identify(driver, options.device));
     check_agreement(
         reader.bundle(), challenge, options.only,
         options.role == CaptureRole::reference ? Outputs::as_expected : Outputs::as_submitted);
@@ -388,7 +391,7 @@ void run_capture(const Driver& driver, const Challenge& challenge, const Capture
                                              : cat(status.rule, ": ", status.message)};
   }
   check_step_limits(status.seconds, challenge.limits);
-  if (!options.eager) validate_bundle(files, challenge, options, outcome);
+  if (!options.eager) validate_bundle(files, driver, challenge, options, outcome);
 }
 
 // What fails for want of room for temporary files is not the submission's fault.
