@@ -166,6 +166,15 @@ TEST_CASE("a profile as JSON and as a table") {
         "-\n");
 }
 
+TEST_CASE("a table of a profile has no control characters of ncu's") {
+  Profile profile;
+  profile.ncu = "\x1b[31m";
+  profile.kernels = {
+      {"f\x1b", "\x1b(1)", "(8)\x1b", {{"gpu__time_duration.sum", "\x1b", Json{5.0}}}}};
+  const std::string table = profile_table(profile);
+  CHECK_MESSAGE(!contains(table, "\x1b"), table);
+}
+
 TEST_CASE("an ncu without rights to the counters: what to do") {
   const std::string text = failure_of(
       FakeNcu(kRaw, "echo '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission'\n"));
@@ -183,6 +192,8 @@ TEST_CASE("an ncu that fails is quoted") {
   text = failure_of(FakeNcu("Kernel | Duration\nf | 1\n"));
   CHECK_MESSAGE(contains(text, "the output of ncu 2025.3.1.0 is not understood"), text);
   CHECK_MESSAGE(contains(text, "Kernel | Duration"), text);
+  text = failure_of(FakeNcu(kRaw, "kill -9 $$"));
+  CHECK_MESSAGE(contains(text, "killed by SIGKILL (Killed); ncu said nothing"), text);
   text = failure_of(FakeNcu("\"ID\",\"Kernel Name\"\n,\n"));
   CHECK_MESSAGE(contains(text, "ncu saw no kernel"), text);
 }

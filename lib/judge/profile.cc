@@ -25,6 +25,7 @@ constexpr std::size_t kQuoted = 2000;
 constexpr const char* kDuration = "gpu__time_duration.sum";
 
 std::string quoted(std::string_view output) {
+  if (output.find_first_not_of(" \n") == output.npos) return "; ncu said nothing";
   const bool cut = output.size() > kQuoted;
   if (cut) output.remove_prefix(output.size() - kQuoted);
   return cat("; ncu said:\n", cut ? "[...]" : "", printable(output));
@@ -124,7 +125,7 @@ std::string duration(const KernelProfile& kernel) {
       // "ns", "nsecond"
       if (metric.unit.starts_with(cat(unit, "s"))) return duration_text(*value * ns);
     }
-    return cat(std::to_string(*value), " ", metric.unit);
+    return cat(std::to_string(*value), " ", printable(metric.unit));
   }
   return "-";
 }
@@ -145,7 +146,8 @@ fs::path find_ncu() {
   folders.emplace_back("/usr/local/cuda/bin");
   for (const fs::path& folder : folders) {
     const fs::path program = folder / "ncu";
-    if (fs::is_regular_file(program) && ::access(program.c_str(), X_OK) == 0) return program;
+    std::error_code error;  // a folder that may not be looked into has none for us
+    if (fs::is_regular_file(program, error) && ::access(program.c_str(), X_OK) == 0) return program;
   }
   throw Error(Fault::device,
               "no ncu in PATH, $CUDA_HOME/bin or /usr/local/cuda/bin; install Nsight Compute, with "
@@ -251,12 +253,12 @@ std::string profile_table(const Profile& profile) {
   std::vector<std::vector<std::string>> rows = {
       {"kernel", "grid", "block", "duration", "SM %", "memory %", "DRAM %"}};
   for (const KernelProfile& kernel : profile.kernels) {
-    rows.push_back({printable(kernel.name), kernel.grid, kernel.block, duration(kernel),
-                    percent(kernel, {"sm__throughput"}),
+    rows.push_back({printable(kernel.name), printable(kernel.grid), printable(kernel.block),
+                    duration(kernel), percent(kernel, {"sm__throughput"}),
                     percent(kernel, {"gpu__compute_memory_throughput"}),
                     percent(kernel, {"gpu__dram_throughput", "dram__throughput"})});
   }
-  return cat("shape ", profile.shape, ", ncu ", profile.ncu, ", set ", profile.set, "\n",
+  return cat("shape ", profile.shape, ", ncu ", printable(profile.ncu), ", set ", profile.set, "\n",
              aligned(rows));
 }
 
