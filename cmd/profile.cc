@@ -50,8 +50,22 @@ const Shape& find_shape(const Challenge& challenge, const std::string& name,
                   "; what was recorded is ", list));
 }
 
+// Before all the work, an hour of it where ncu counts a full set of many kernels.
+void require_outputs(const ProfileCommandOptions& options) {
+  for (const std::string& output : {options.output, options.ncu_report}) {
+    if (!output.empty()) require_replaceable(output);
+  }
+  if (options.output.empty() || options.ncu_report.empty()) return;
+  if (fs::absolute(options.output).lexically_normal() ==
+      fs::absolute(options.ncu_report).lexically_normal()) {
+    throw Error(Fault::usage, cat("--output and --ncu-rep both name ", options.output,
+                                  ": each needs a file of its own"));
+  }
+}
+
 int profile_command(const ProfileCommandOptions& options) {
   require_input(options.bundle);
+  require_outputs(options);
   fs::path submission = options.submission;
   if (submission.empty() && options.bundle.empty() && fs::exists("submission.py")) {
     submission = "submission.py";

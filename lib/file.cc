@@ -153,7 +153,14 @@ void write_all(int fd, std::string_view bytes, const std::string& name) {
 
 void require_replaceable(const std::filesystem::path& path) {
   struct stat there {};
-  if (::lstat(path.c_str(), &there) != 0 || S_ISREG(there.st_mode)) return;
+  if (::lstat(path.c_str(), &there) != 0) {
+    const std::filesystem::path folder = path.parent_path();
+    if (errno != ENOENT || (!folder.empty() && ::access(folder.c_str(), F_OK) != 0)) {
+      throw_errno(path.string());
+    }
+    return;
+  }
+  if (S_ISREG(there.st_mode)) return;
   const char* what = S_ISDIR(there.st_mode)    ? "a folder"
                      : S_ISLNK(there.st_mode)  ? "a link"
                      : S_ISFIFO(there.st_mode) ? "a pipe"

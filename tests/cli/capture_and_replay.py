@@ -113,6 +113,12 @@ class CaptureAndReplay(_kjudge.Case):
         self.assertEqual((outcome["verdict"], outcome["bundle"]), ("runtime_error", ""))
         self.assertFalse(os.path.exists(self.path("s.kjb")))
 
+    def test_a_bundle_that_cannot_be_written_is_told_before_the_capture(self):
+        marks = self.write("marks.py", "open(%r, 'w').close()\n" % self.path("ran") + _kjudge.RIGHT)
+        _, err = self.run_kjudge("capture", marks, "-o", "no/such/s.kjb", "--challenge", self.challenge, status=6)
+        self.assertIn("no/such/s.kjb: No such file or directory", err)
+        self.assertFalse(os.path.exists(self.path("ran")))
+
     def test_a_fault_in_the_captures_own_replay_names_the_kernel(self):
         # Right in both calls outside of the capture.
         bad = self.write("bad.py", _kjudge.RIGHT.replace("rows, cols)", "rows << 30 * (calls.count(rows) // 2), cols)")

@@ -101,6 +101,20 @@ class Profile(_kjudge.Case):
                          [{"name": "gpu__time_duration.sum", "unit": "ns", "value": 12345}])
         self.assert_nothing_left()
 
+    def test_an_output_that_cannot_be_written_is_told_before_the_work(self):
+        for option in ("-o", "--ncu-rep"):
+            for name, words in (("no/such/p", "no/such/p: No such file or directory"), (".", "is a folder")):
+                _, err = self.profile(option, name, status=6)
+                self.assertIn(words, err)
+        _, err = self.profile("-o", "p", "--ncu-rep", "./p", status=2)
+        self.assertIn("--output and --ncu-rep both name p", err)
+        self.assertFalse(os.path.exists(self.path("call")))
+
+    def test_a_folder_of_PATH_that_cannot_be_looked_into(self):
+        os.symlink("loop", self.path("loop"))
+        path = ":".join([self.path("loop"), "/" + "x" * 300, self.path("bin"), os.environ["PATH"]])
+        self.profile(PATH=path)
+
     def judge(self, *arguments, **environment):
         return self.run_kjudge("judge", "results", "--from", "from", "--challenge", self.challenge, "--unsafe",
                                *arguments, KJUDGE_TEST_NCU=self.path("bin/ncu"), NCU_CALL=self.path("call"),
