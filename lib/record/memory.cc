@@ -107,7 +107,10 @@ void RecordedMemory::add_bytes(std::uint64_t bytes) {
 std::uint64_t RecordedMemory::allocate(const char* call, std::uint64_t bytes, Role role) {
   const Lock lock(mutex_);
   if (bytes == 0) fail(CUDA_ERROR_INVALID_VALUE, cat(call, " of 0 bytes"));
-  if (bytes > kArenaSize) fail(CUDA_ERROR_OUT_OF_MEMORY, cat(call, " of ", bytes, " bytes"));
+  if (bytes > kArenaSize) {
+    fail(CUDA_ERROR_OUT_OF_MEMORY, cat(call, " of ", bytes, " bytes: more than the ", kArenaSize,
+                                       " that a device has addresses for"));
+  }
   const int device = current_device();
   const std::uint64_t size = round_up(bytes, kRegionGranule);
   check_limit_locked(call, bytes);

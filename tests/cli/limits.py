@@ -124,6 +124,11 @@ class Limits(_kjudge.Case):
         self.over("out_of_memory", ("prepare: cuMemAlloc of 33554432 bytes", "16777216 are allowed"),
                   in_prepare("    driver.empty((1 << 25,), 'uint8')\n"), {"memory_bytes": 1 << 24})
 
+    def test_memory_beyond_all_addresses_says_why(self):
+        self.over("out_of_memory", ("prepare: cuMemAlloc of 4611686018427387904 bytes: more than the 2199023255552 "
+                                    "that a device has addresses for",),
+                  in_prepare("    driver.empty((1 << 62,), 'uint8')\n"), {})
+
     def test_memory_of_the_device(self):
         self.over("out_of_memory", ("prepare", "cuMem", "CUDA_ERROR_OUT_OF_MEMORY"),
                   in_prepare("    driver.empty((1 << 34,), 'uint8')\n"), {},
