@@ -129,6 +129,13 @@ TEST_CASE("ncu's raw page: what is none is refused") {
   CHECK(kernels_from_csv("\"ID\",\"Kernel Name\"\n,\n").empty());
 }
 
+TEST_CASE("ncu's raw page: of a kernel's name that is megabytes its beginning is kept") {
+  const std::string name(2 << 20, 'f');
+  const auto kernels = kernels_from_csv(cat("\"ID\",\"Kernel Name\"\n,\n0,\"", name, "\"\n"));
+  REQUIRE(kernels.size() == 1);
+  CHECK(kernels[0].name == name.substr(0, 4093) + "...");
+}
+
 TEST_CASE("ncu is run over the command, and its report read back") {
   const FakeNcu ncu;
   NcuRun run = ncu.run();

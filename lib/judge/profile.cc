@@ -11,6 +11,7 @@
 
 #include "judge/report.h"
 #include "process.h"
+#include "unicode.h"
 
 namespace kjudge {
 namespace {
@@ -21,6 +22,7 @@ namespace fs = std::filesystem;
 constexpr auto kNcuLimit = std::chrono::minutes(60);
 constexpr std::size_t kNcuOutput = std::size_t{256} << 20;
 constexpr std::size_t kQuoted = 2000;
+constexpr std::size_t kKernelName = 4096;  // written out, a short symbol can be megabytes
 
 constexpr const char* kDuration = "gpu__time_duration.sum";
 
@@ -86,6 +88,11 @@ Json value_of(std::string text) {
   const auto read = std::from_chars(digits.data(), end, number);
   if (read.ec == std::errc() && read.ptr == end && number - number == 0) return Json{number};
   return Json{std::move(text)};
+}
+
+std::string name_of(std::string kernel) {
+  if (kernel.size() <= kKernelName) return kernel;
+  return cat(whole_characters(std::string_view(kernel).substr(0, kKernelName - 3)), "...");
 }
 
 // The others are named in words ("Kernel Name", "CC") and say where the kernel ran.
@@ -202,7 +209,7 @@ std::vector<KernelProfile> kernels_from_csv(std::string_view text) {
     if (row == header + 1) continue;
     KernelProfile& kernel = kernels.emplace_back();
     for (std::size_t i = 0; i < names.size(); ++i) {
-      if (names[i] == "Kernel Name") kernel.name = (*row)[i];
+      if (names[i] == "Kernel Name") kernel.name = name_of((*row)[i]);
       if (names[i] == "Grid Size") kernel.grid = (*row)[i];
       if (names[i] == "Block Size") kernel.block = (*row)[i];
       if (!is_metric(names[i]) || (*row)[i].empty()) continue;

@@ -11,6 +11,19 @@ namespace kjudge {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// One that could not be read back would be damage in a results directory.
+void require_readable(const Profile& profile) {
+  try {
+    profile_from_json(profile_to_json(profile), "its profile");
+  } catch (const Error& error) {
+    throw Error(Fault::device, cat("ncu counted more than a profile holds: ", error.what()));
+  }
+}
+
+}  // namespace
+
 fs::path ncu_for(const Driver& driver) {
   // A test's, to which all drivers are the same.
   if (const char* program = std::getenv("KJUDGE_TEST_NCU")) return program;
@@ -43,6 +56,7 @@ Profile profile_shape(const ShapeToProfile& what, NcuRun run, const std::functio
   profile.device = device.name;
   profile.driver = device.driver;
   profile.kjudge_version = kVersion;
+  require_readable(profile);
   return profile;
 }
 

@@ -110,6 +110,15 @@ class Profile(_kjudge.Case):
         self.assertIn("--output and --ncu-rep both name p", err)
         self.assertFalse(os.path.exists(self.path("call")))
 
+    def test_what_no_profile_holds_is_no_profile(self):
+        """It would be damage in a results directory."""
+        self.profile()
+        long = NCU.replace('"(64, 1, 1)"', '"(%s)"' % ("6" * 1000))
+        os.chmod(self.write("bin/ncu", long), 0o755)
+        _, err = self.profile("--json", "-o", "p.json", status=5)
+        self.assertIn("ncu counted more than a profile holds: its profile: kernels[0].grid: expected", err)
+        self.assertFalse(os.path.exists(self.path("p.json")))
+
     def test_a_folder_of_PATH_that_cannot_be_looked_into(self):
         os.symlink("loop", self.path("loop"))
         path = ":".join([self.path("loop"), "/" + "x" * 300, self.path("bin"), os.environ["PATH"]])
