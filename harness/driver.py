@@ -468,7 +468,10 @@ def load(source):
 
 
 def _axes(value, what):
-    axes = (value,) if isinstance(value, int) else tuple(value)
+    try:
+        axes = tuple(value)
+    except TypeError:
+        axes = (value,)
     if not 1 <= len(axes) <= 3 or any(not isinstance(a, int) or a < 1 for a in axes):
         raise ValueError("%s is 1 to 3 positive whole numbers, not %r" % (what, value))
     return axes + (1,) * (3 - len(axes))

@@ -153,8 +153,9 @@ class Launches(unittest.TestCase):
     def test_mistakes(self):
         with self.assertRaisesRegex(KeyError, "has no kernel nothing"):
             self.module["nothing"]
-        with self.assertRaisesRegex(ValueError, "grid is 1 to 3 positive whole numbers"):
-            self.module["store_far"].launch(0, 1, driver.empty(1))
+        for grid in (0, -1, (1, 0), (1, 1, 1, 1), (), 1.5, (2 / 1, 1), None, "1"):
+            with self.subTest(grid=grid), self.assertRaisesRegex(ValueError, "grid is 1 to 3 positive whole numbers"):
+                self.module["store_far"].launch(grid, 1, driver.empty(1))
         with self.assertRaisesRegex(driver.DriverError, "cuModuleLoadData"):
             driver.load(b"nonsense")
         with self.assertRaises(FileNotFoundError):
