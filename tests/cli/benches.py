@@ -112,6 +112,12 @@ class Benches(_kjudge.Case):
         self.assertEqual(failed, "no evaluation was finished; give it more --seconds")
         self.assertEqual(lines, [])
 
+    def test_that_there_is_no_torch_is_told(self):
+        self.write("python/torch.py", "raise ImportError('none here')\n")
+        done = self.bench("peers.py", "--json", "made.json", PYTHONPATH=self.path("python"))
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, "peers.py: its loops need a GPU, torch and Triton: none here\n"))
+
     def test_a_peer_that_ends_without_times_is_told(self):
         with unittest.mock.patch.object(peers, "work", lambda *_: os._exit(3)):
             with self.assertRaisesRegex(_bench.Failed, "mean: its process ended without times"):
