@@ -78,7 +78,7 @@ void Measurement::check_hidden(const Workers& workers, std::size_t shape) {
   for (std::size_t regime = 0; regime < shapes_[shape]->regimes.size(); ++regime) {
     for (int i = 0; i < (shapes_[shape]->timed ? 1 : kTestReplays); ++i) {
       if (facts_[shape].verdict != Verdict::accepted) return;
-      fill_hidden(shape, regime);
+      fill_hidden({shape, regime}, 0, i);
       expect(shape);
       check_baseline(workers, {shape, regime});
       const Replay replayed = replay(submission, shape, ReplayCache::as_is);
