@@ -67,6 +67,7 @@ class Measurement {
   };
   // Inputs of the n-th replay there, in the pair as it is taken after so many voids.
   void fill_hidden(const Place& place, int voids, int n);
+  void prove_inputs(const Place& place);
   void expect(std::size_t shape);
   Replay replay(Worker& worker, std::size_t shape, ReplayCache cache);
   void check_outputs(Worker& worker, const Place& place, std::uint64_t poison);
