@@ -29,6 +29,18 @@ MeasuredDevice measure(const DoctorOptions& options) {
                         [&](const Progress& now) { line.show(now); });
 }
 
+// Those of the environment and of a configuration file are for whenever there is something to
+// measure.
+void refuse_without_measure(const CLI::App& command) {
+  for (const CLI::Option* option : command.parse_order()) {
+    for (const char* name : {"--driver", "--device", "--seconds", "--pairs"}) {
+      if (option->check_name(name)) {
+        throw Error(Fault::usage, cat(name, " is for --measure, which is not given"));
+      }
+    }
+  }
+}
+
 int doctor(const DoctorOptions& options) {
   bool failed = false;
   const std::vector<Finding> findings = examine_machine();
@@ -40,7 +52,11 @@ int doctor(const DoctorOptions& options) {
     if (!finding.advice.empty()) std::cout << "    " << finding.advice << "\n";
   }
   std::optional<MeasuredDevice> measured;
-  if (options.measure && !failed) measured = measure(options);
+  if (options.measure && failed) {
+    say("nothing is measured: first mend what stands as a failure among the findings");
+  } else if (options.measure) {
+    measured = measure(options);
+  }
   if (options.json) {
     std::cout << print_json(doctor_json(findings, measured));
   } else if (measured) {
@@ -68,7 +84,10 @@ void add_doctor(CLI::App& app, int& status) {
       ->add_option("--pairs", options->pairs,
                    "With --measure: pairs of each length in an evaluation; fewer are quicker")
       ->check(integer_in(1, 3000));
-  command->callback([=, &status] { status = doctor(*options); });
+  command->callback([=, &status] {
+    if (!options->measure) refuse_without_measure(*command);
+    status = doctor(*options);
+  });
 }
 
 }  // namespace kjudge

@@ -64,10 +64,10 @@ class Check:
             said = self.module.check(ShapeSpec(shape), self.regimes[index][regime],
                                      shape["outputs"][output]["name"], inputs, outputs, expected)
         driver.synchronize()
-        error, words = said if isinstance(said, tuple) else (said, "")
+        error, words = said if isinstance(said, tuple) and len(said) == 2 else (said, "")
         if isinstance(error, bool) or not hasattr(error, "__float__"):
-            raise TypeError("check() returned %r; it returns how wrong the output is, a number, or "
-                            "(number, words)" % (said,))
+            raise TypeError("check() returned %.200s; it returns how wrong the output is, a number, or "
+                            "(number, words)" % repr(said))
         text = "".join(c if c.isprintable() else " " for c in str(words))
         text = text.encode("ascii", "replace")[:900]
         return JUDGED, struct.pack("<dII900s4x", float(error), 0, len(text), text)

@@ -321,6 +321,20 @@ TEST_CASE("quantised and scales") {
                          "float8_e4m3"));
 }
 
+TEST_CASE("scales that would be 0 are refused") {
+  const auto weights = [](std::string_view deviation, std::string_view scales) {
+    return Folder(
+        cat(input("x", "int8", "64", cat(R"("quantised", "block": 32, "deviation": )", deviation)),
+            ",", input("s", scales, "2", R"("scales", "of": "x")")));
+  };
+  CHECK(weights("0.02", "float8_e4m3").error() ==
+        "tensors.inputs[1].generator: makes scales that are 0 for float8_e4m3 (shapes[0]), and all "
+        "that is scaled with them: x has too small a deviation");
+  CHECK(weights("0.02", "float16").error() == "no error");
+  CHECK(weights("0.5", "float8_e4m3").error() == "no error");
+  CHECK(weights("0", "float8_e4m3").error() == "no error");  // as it says
+}
+
 TEST_CASE("python") {
   const Folder folder(cat(input("x", "int64", "7", R"("python")"), ",",
                           input("y0", "float4_e2m1", "6", R"("constant", "value": 1)")));

@@ -3,6 +3,7 @@
 // kjudge's own kernels against straightforward host code, on every driver this machine has.
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <numbers>
@@ -219,6 +220,28 @@ TEST_CASE("compare agrees with the host oracle on special values, poison and ord
         }
       }
     }
+  });
+}
+
+TEST_CASE("compare: what is off where 0 is expected has no relative error") {
+  on_each_driver([](Session& session) {
+    std::vector<std::uint8_t> out(512 * 4), expected(512 * 8);
+    for (std::size_t i = 0; i < 512; ++i) {
+      store_element(DType::float32, out.data(), i, i == 7 ? 1 : 1e-6, false);
+      store_element(DType::float64, expected.data(), i, i == 7 ? 1 : 0, false);
+    }
+    CompareParams params{};
+    params.count = 512;
+    params.atol = 1e-5;
+    params.kind = compare_close;
+    params.dtype = static_cast<std::uint32_t>(DType::float32);
+    params.expected_dtype = static_cast<std::uint32_t>(DType::float64);
+    const CompareReport device = compared(session, params, out, expected);
+    const CompareReport oracle =
+        compare_on_host(params, std::as_bytes(std::span(out)), std::as_bytes(std::span(expected)));
+    CHECK(std::bit_cast<double>(oracle.worst_rel_bits) == 0);
+    CHECK(std::memcmp(&device, &oracle, sizeof oracle) == 0);
+    CHECK(device.mismatched == 0);
   });
 }
 

@@ -290,6 +290,30 @@ TEST_CASE("a timed output that is expected to be all zeros is the author's mista
   });
 }
 
+TEST_CASE("one element that is expected to be 0 now and then is chance, always 0 a mistake") {
+  on_each_driver([](DriverKind kind) {
+    Contest contest(kind, {1});
+    std::erase_if(contest.challenge.shapes, [](const Shape& shape) { return !shape.timed; });
+    contest.challenge.cache = CacheMode::hot;
+    const ArmCode arm{{"right_rectified"}};
+    // Half of the nominal inputs are below 0.
+    const Evaluation judged = contest.judge(arm, arm, {{"rectified"}});
+    CHECK_MESSAGE(judged.verdict == Verdict::accepted, summary(judged));
+    for (Regime& regime : contest.challenge.shapes[0].regimes) {
+      regime.generators = {{fill_uniform, -3, -2}};
+    }
+    try {
+      contest.judge(arm, arm, {{"rectified"}});
+      FAIL("accepted");
+    } catch (const Error& error) {
+      CHECK(error.fault() == Fault::package);
+      CHECK_MESSAGE(
+          std::string(error.what()).find("every expected value is 0") != std::string::npos,
+          error.what());
+    }
+  });
+}
+
 TEST_CASE("faults are the submission's, with the kernel's name") {
   on_each_driver([](DriverKind kind) {
     for (const char* kernel : {"writes_input", "reads_null"}) {

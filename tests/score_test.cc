@@ -204,6 +204,19 @@ TEST_CASE("what is not right and complete on every device is not ranked") {
   CHECK(score(judged).devices.size() == 1);
 }
 
+TEST_CASE("a device that judged other shapes than the first ranks nothing") {
+  const auto named = [](const char* name) { return shape_of(name, [](int, int) { return 2.0; }); };
+  Evaluation judged = evaluation_of({named("s"), named("t")});
+  judged.device = "first";
+  judged.others = {{"second", Verdict::accepted, "", {named("s"), named("t")}}};
+  CHECK(score(judged).ranked);
+  for (const auto& shapes : {std::vector{named("s")}, std::vector{named("s"), named("u")},
+                             std::vector{named("s"), named("t"), named("u")}}) {
+    judged.others[0].shapes = shapes;
+    CHECK(score(judged).why_not == "on second: other shapes than on first");
+  }
+}
+
 TEST_CASE("the speed of light is the floor by the submission's time, of each shape that has one") {
   ShapeFacts shape = shape_of("s", [](int, int) { return 2.0; });
   CHECK_FALSE(score(evaluation_of({shape})).shapes[0].speed_of_light.has_value());

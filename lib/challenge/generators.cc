@@ -385,6 +385,12 @@ class GeneratorResolver {
     }
     const double largest = (std::abs(made.a) + kLargestDeviate * made.b) * (made.c != 0 ? 2 : 1);
     check_range(input, 0, largest / static_cast<double>(quantised_largest(dtype(source))));
+    const double usual = std::abs(made.a) + made.b;
+    if (usual > 0 &&
+        block_scale(static_cast<float>(usual), made.other, dtype(input), made.c != 0) == 0) {
+      fail(input, cat("makes scales that are 0", of(input), ", and all that is scaled with them: ",
+                      tensor(source).name, " has too small a deviation"));
+    }
   }
 
   const Shape& shape_;

@@ -27,8 +27,9 @@ const FieldTable<DoctorDocument>& doctor_table() {
                      required("advice", &F::advice, text_kind(),
                               "what to do; empty where the state is ok")}))),
                 "in the order they were looked at"),
-       optional("measured", &D::measured, object_kind(measured_device_table()),
-                "with --measure: what its file in the cache holds")});
+       optional(
+           "measured", &D::measured, object_kind(measured_device_table()),
+           "with --measure, and no finding that is a failure: what its file in the cache holds")});
   return table;
 }
 

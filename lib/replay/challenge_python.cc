@@ -55,6 +55,8 @@ ChildOptions child_options(const Driver& driver, int device, ChallengePython::Fi
                          {"KJUDGE_DEVICE", std::to_string(device)},
                          {"KJUDGE_HOST_PROCESS", std::string(stem(file))},
                          {"PYTHONDONTWRITEBYTECODE", "1"},
+                         // hash("nominal") is then the same in the process that makes inputs again
+                         {"PYTHONHASHSEED", "0"},
                          {"TMPDIR", (work / "tmp").string()}};
   options.descriptors = {{2, 1}, {socket, 3}};  // what it prints is talk, not a result
   return options;

@@ -60,14 +60,16 @@ class Measurement {
   template <class Body>
   void with_second_try(const Body& body);
 
-  void fill_hidden(std::size_t shape, std::size_t regime);
-  void expect(std::size_t shape);
-  Replay replay(Worker& worker, std::size_t shape, ReplayCache cache);
   // What a check is about. Round and pair are 0 before the rounds.
   struct Place {
     std::size_t shape = 0, regime = 0;
     int round = 0, pair = 0;
   };
+  // Inputs of the n-th replay there, in the pair as it is taken after so many voids.
+  void fill_hidden(const Place& place, int voids, int n);
+  void prove_inputs(const Place& place);
+  void expect(std::size_t shape);
+  Replay replay(Worker& worker, std::size_t shape, ReplayCache cache);
   void check_outputs(Worker& worker, const Place& place, std::uint64_t poison);
   void check_inputs(const Place& place);
   void check_baseline(const Workers& workers, const Place& place);
@@ -103,9 +105,9 @@ class Measurement {
   std::vector<std::vector<std::vector<PlannedPair>>> plans_;  // by shape, round
   std::vector<ShapeFacts> facts_;
   std::vector<bool> reached_;
-  std::vector<std::uint64_t> next_replay_;
   std::size_t current_ = 0;
   int pairs_done_ = 0, pairs_planned_ = 0;
+  int take_ = 0;                 // how often the round was begun before
   bool others_counted_ = false;  // other processes on the GPU, in this round
   std::array<unsigned, 2> starts_ = {0, 0}, odd_ends_ = {0, 0};  // by ArmName
   std::string note_;
@@ -117,7 +119,7 @@ class Measurement {
 template <class Body>
 void Measurement::with_second_try(const Body& body) {
   std::string retaken;
-  for (;;) {
+  for (take_ = 0;; ++take_) {
     try {
       return body(retaken);
     } catch (const ArmFailed& failed) {

@@ -67,7 +67,6 @@ Measurement::Measurement(const Driver& driver, const Challenge& challenge,
     if (shape->timed) pairs_planned_ += options.rounds * options.pairs_per_round;
   }
   reached_.assign(shapes_.size(), false);
-  next_replay_.assign(shapes_.size(), 0);
 }
 
 void Measurement::say(const std::string& step, std::size_t shape) {
@@ -173,11 +172,23 @@ Measurement::Workers Measurement::start_workers(const PlannedRound& plan) {
   return workers;
 }
 
-void Measurement::fill_hidden(std::size_t shape, std::size_t regime) {
+// By the place, not by what went before: how often a pair was void, and how many replays it has,
+// follows from times, and the evaluation that is made again has the same inputs all the same.
+void Measurement::fill_hidden(const Place& place, int voids, int n) {
   const auto timer = phases_.time("fill");
-  const std::uint64_t replay = next_replay_[shape]++;
-  side_->fill(shape, regime, [&](const std::string& tensor) {
-    return input_key(options_.secret, options_.evaluation, shapes_[shape]->name, replay, tensor);
+  std::uint64_t replay = 0;
+  const auto add = [&](unsigned bits, std::uint64_t value) {
+    KJ_CHECK(value >> bits == 0);
+    replay = replay << bits | value;
+  };
+  add(16, static_cast<std::uint64_t>(place.round));
+  add(8, static_cast<std::uint64_t>(take_));
+  add(16, place.round > 0 ? static_cast<std::uint64_t>(place.pair) : place.regime);
+  add(8, static_cast<std::uint64_t>(voids));
+  add(8, static_cast<std::uint64_t>(n));
+  side_->fill(place.shape, place.regime, [&](const std::string& tensor) {
+    return input_key(options_.secret, options_.evaluation, shapes_[place.shape]->name, replay,
+                     tensor);
   });
   reach("supervisor", "filled");
 }

@@ -2,6 +2,7 @@
 
 // What is checked before anything is timed.
 
+#include "challenge/generators.h"
 #include "record/made_up.h"
 #include "replay/measurement.h"
 
@@ -72,13 +73,27 @@ void Measurement::prove_expected(Worker& baseline, const Place& place) {
   check_outputs(baseline, place, replay(baseline, place.shape, ReplayCache::as_is).poison);
 }
 
+// Else an evaluation could not be made again. What inputs.py draws without the seed, or keeps from
+// call to call, shows in the second of two calls.
+void Measurement::prove_inputs(const Place& place) {
+  const Regime& regime = shapes_[place.shape]->regimes[place.regime];
+  if (!uses_python(regime)) return;
+  const auto before = side_->input_digests(place.shape);
+  fill_hidden(place, 0, 0);
+  if (side_->input_digests(place.shape) == before) return;
+  throw Error(Fault::package, cat((challenge_.folder / "inputs.py").string(), ": ",
+                                  in_shape(place.shape), "regime ", regime.name,
+                                  ": the same seed gave other inputs; draw from the seed alone"));
+}
+
 void Measurement::check_hidden(const Workers& workers, std::size_t shape) {
   Worker& submission = *workers[arm_index(ArmName::submission)];
   Worker& baseline = *workers[arm_index(ArmName::baseline)];
   for (std::size_t regime = 0; regime < shapes_[shape]->regimes.size(); ++regime) {
     for (int i = 0; i < (shapes_[shape]->timed ? 1 : kTestReplays); ++i) {
       if (facts_[shape].verdict != Verdict::accepted) return;
-      fill_hidden(shape, regime);
+      fill_hidden({shape, regime}, 0, i);
+      if (i == 0) prove_inputs({shape, regime});
       expect(shape);
       check_baseline(workers, {shape, regime});
       const Replay replayed = replay(submission, shape, ReplayCache::as_is);

@@ -78,13 +78,13 @@ std::optional<std::string> Measurement::attempt(Workers& workers, std::size_t sh
   const ArmName second = plan.first == ArmName::baseline ? ArmName::submission : ArmName::baseline;
   pair.arms = {};
   for (int i = 0; i < facts_[shape].replays_per_arm; ++i) {
-    fill_hidden(shape, plan.regime);
+    const Place place{shape, plan.regime, round, number};
+    fill_hidden(place, pair.voids, i);
     expect(shape);
     std::array<Replay, 2> replays;
     for (const ArmName arm : {plan.first, second}) {
       replays[arm_index(arm)] = replay(*workers[arm_index(arm)], shape, cache);
     }
-    const Place place{shape, plan.regime, round, number};
     for (const ArmName arm : {ArmName::baseline, ArmName::submission}) {
       check_outputs(*workers[arm_index(arm)], place, replays[arm_index(arm)].poison);
     }

@@ -128,6 +128,13 @@ std::string missing_pairs(const ShapeFacts& shape, const std::vector<std::string
   return {};
 }
 
+bool same_shapes(const std::vector<ShapeFacts>& some, const std::vector<ShapeFacts>& others) {
+  return std::equal(some.begin(), some.end(), others.begin(), others.end(),
+                    [](const ShapeFacts& a, const ShapeFacts& b) {
+                      return a.name == b.name && a.timed == b.timed;
+                    });
+}
+
 // The first device is the evaluation's own, whatever the others come to: of several the best would
 // be one card's luck.
 void add_devices(Score& score, const Evaluation& evaluation) {
@@ -138,6 +145,9 @@ void add_devices(Score& score, const Evaluation& evaluation) {
     const Score scored = kjudge::score(evaluation_on(evaluation, other));
     if (!scored.ranked && score.why_not.empty()) {
       score.why_not = cat("on ", other.device, ": ", scored.why_not);
+    }
+    if (!same_shapes(evaluation.shapes, other.shapes) && score.why_not.empty()) {
+      score.why_not = cat("on ", other.device, ": other shapes than on ", evaluation.device);
     }
     if (scored.shapes.empty()) continue;
     score.devices.push_back({other.device, scored.speedup, scored.interval});

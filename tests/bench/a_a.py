@@ -84,16 +84,18 @@ def show_limits(evaluations):
         tick = math.sqrt(2 * shapes[0]["tick_ns"] ** 2 / 6) / nanoseconds
         first = {who: [a - b for r in rounds for a, b, w in r if w == who]
                  for who in ("baseline", "submission")}
-        order = (statistics.mean(first["baseline"]) - statistics.mean(first["submission"])) / 2
+        # The baseline's time by the submission's: less where the submission was second.
+        order = (statistics.mean(first["submission"]) - statistics.mean(first["baseline"])) / 2
         pairs = len(first["baseline"]) + len(first["submission"])
         shared = statistics.mean(statistics.covariance(*zip(*((a, b) for a, b, _ in r))) for r in rounds)
         clocks = [[c for c in s["clock_mhz"] if c] for s in shapes]
-        clock = statistics.mean(_bench.deviation(c) / statistics.mean(c) for c in clocks if len(c) > 1)
+        clock = [_bench.deviation(c) / statistics.mean(c) for c in clocks if len(c) > 1]
         _, between, _ = _bench.variances([[[math.log(p[0] / p[1]) for p in r] for r in s["rounds"]]
                                           for s in shapes])
         rows.append([name, "%.1f" % (nanoseconds / 1e3), *("%.2f" % (100 * x) for x in (
             within, min(tick, within))), "%+.2f" % (100 * order), "%.2f" % (100 * within / math.sqrt(pairs)),
-            *("%.2f" % (100 * x) for x in (between, math.sqrt(max(0, shared)), clock))])
+            *("%.2f" % (100 * x) for x in (between, math.sqrt(max(0, shared)))),
+            "%.2f" % (100 * statistics.mean(clock)) if clock else "-"])  # the host driver tells none
     _bench.table(["all in %", "us", "within", "tick", "order", "se", "rounds", "both arms", "clock"], rows)
     print("tick: sd of a ratio for the clock's tick alone, at most; order: what being second costs, se: its\n"
           "standard error; both arms: sd of what both arms of a pair share within a round, which their ratio\n"

@@ -43,7 +43,10 @@ def in_a_process(start, loop, shapes, budget, seconds):
 
 def measure(arguments, record):
     if arguments.start == "fork":
-        import torch  # noqa: F401  once for all children
+        try:
+            import torch  # noqa: F401  once for all children
+        except ImportError as error:
+            raise _bench.Failed("its loops need a GPU, torch and Triton: %s" % error) from None
     kinds, lengths = arguments.kinds, arguments.lengths
     shapes = {s["name"]: (s["scalars"]["product"], s["dims"]["m"], s["dims"]["n"], s["dims"]["k"])
               for s in _mixed.shapes(kinds, lengths)}

@@ -40,6 +40,7 @@ def do_bench(fn, warmup, rep, return_mode):
 BENCH = os.path.join(_kjudge.ROOT, "tests", "bench")
 sys.path.insert(0, BENCH)
 import _bench  # noqa: E402
+import a_a  # noqa: E402
 import _mixed  # noqa: E402
 import peers  # noqa: E402
 
@@ -111,6 +112,12 @@ class Benches(_kjudge.Case):
         self.assertEqual(failed, "no evaluation was finished; give it more --seconds")
         self.assertEqual(lines, [])
 
+    def test_that_there_is_no_torch_is_told(self):
+        self.write("python/torch.py", "raise ImportError('none here')\n")
+        done = self.bench("peers.py", "--json", "made.json", PYTHONPATH=self.path("python"))
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, "peers.py: its loops need a GPU, torch and Triton: none here\n"))
+
     def test_a_peer_that_ends_without_times_is_told(self):
         with unittest.mock.patch.object(peers, "work", lambda *_: os._exit(3)):
             with self.assertRaisesRegex(_bench.Failed, "mean: its process ended without times"):
@@ -138,6 +145,17 @@ class Benches(_kjudge.Case):
         self.assertIsNone(failed)
         self.assertEqual([line[0] for line in lines], list(shapes) * 2)
         self.assertEqual({len(line) for line in lines}, {2 + 8})  # kjudge, and the peers' 3 + 2 + 2
+
+    def test_what_limits_the_a_a_without_a_clock(self):
+        """A submission that costs 1 % more where it is second, and a baseline that does where it is."""
+        pairs = [[1000.0, 1010.0, "baseline"], [1010.0, 1000.0, "submission"], [1000.0, 1010.0, "baseline"],
+                 [1010.0, 1000.0, "submission"]]
+        shape = {"baseline_ns": 1000.0, "tick_ns": 0.0, "clock_mhz": [None, None], "rounds": [pairs, pairs]}
+        rows = []
+        with unittest.mock.patch.object(_bench, "table", lambda head, lines: rows.extend(
+                dict(zip(head, line)) for line in lines)):
+            a_a.show_limits([{"shapes": {"copy": shape}}])
+        self.assertEqual([(row["order"], row["rounds"], row["clock"]) for row in rows], [("+1.00", "0.00", "-")])
 
     def test_tables_of_recorded_runs(self):
         folder = os.path.join(BENCH, "recorded")

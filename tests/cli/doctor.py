@@ -55,6 +55,23 @@ class Doctor(_kjudge.Case):
         out, _ = self.run_kjudge("doctor", status=5, TMPDIR=self.path("absent"))
         self.assertIn("failure: temporary files: ", out)
 
+    def test_a_failure_is_mended_before_anything_is_measured(self):
+        for more in ((), ("--json",)):
+            out, err = self.run_kjudge("doctor", "--measure", "--driver", "host", *more, status=5,
+                                       TMPDIR=self.path("absent"))
+            self.assertEqual(err, "kjudge: nothing is measured: first mend what stands as a failure among "
+                                  "the findings\n")
+            self.assertNotIn("measured", out)
+
+    def test_options_of_measuring_are_refused_without_it(self):
+        for option, value in (("--seconds", "5"), ("--pairs", "5"), ("--device", "1"), ("--driver", "host")):
+            out, err = self.run_kjudge("doctor", option, value, status=2)
+            self.assertEqual((out, err), ("", "kjudge: usage: %s is for --measure, which is not given\n" %
+                                          option))
+        # What stands elsewhere is for whenever something is measured.
+        config = self.write("config.toml", "[doctor]\nseconds = 5\npairs = 5\n")
+        self.run_kjudge("doctor", KJUDGE_CONFIG=config, KJUDGE_DEVICE="0")
+
     def test_missing_files_are_a_failure(self):
         out, _ = self.run_kjudge("doctor", status=5, KJUDGE_LIBRARY_DIR=self.path("nowhere"))
         self.assertIn("failure: kjudge's files", out)

@@ -109,6 +109,8 @@ class PythonChecks(_kjudge.Case):
                 (CHECK % "1 / 0", "raised ZeroDivisionError"),
                 (CHECK % "None", "check() returned None; it returns how wrong the output is"),
                 (CHECK % "True", "check() returned True; it returns how wrong the output is"),
+                (CHECK % "(0, 'a', 'b')", "check() returned (0, 'a', 'b'); it returns how wrong the output is"),
+                (CHECK % "['x' * 9999]", "xxx; it returns how wrong the output is, a number, or (number, words)"),
                 (CHECK % "2", "baseline.py against reference.py"),
                 ("import time\ndef check(*_): time.sleep(60)\n", "no answer within 5 s"),
                 ("import os\ndef check(*_): os._exit(7)\n", "its process ended: exit status 7"),

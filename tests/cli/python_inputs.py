@@ -93,6 +93,9 @@ kernel_fn.calls = 0
                 (INPUTS % "1 / 0", "raised ZeroDivisionError"),
                 (INPUTS % "inputs.x.copy_from([[random.random() for _ in range(inputs.cols)] "
                           "for _ in range(inputs.rows)])", "the same seed gave other inputs"),
+                (INPUTS % "inputs.x.copy_from([[(random if high > 1 else values).random() "
+                          "for _ in range(inputs.cols)] for _ in range(inputs.rows)])",
+                 "regime large: the same seed gave other inputs"),
                 ("import os\ndef fill(s, r, seed, i): os._exit(7)\n", "its process ended: exit status 7"),
                 ("def fil(): pass\n", "it defines no fill(shape, regime, seed, inputs)"),
                 ("raise ImportError('no numpy')\n", "raised ImportError: no numpy")):
@@ -106,6 +109,17 @@ kernel_fn.calls = 0
         _, error = self.run_kjudge("selftest", right, "--challenge", challenge, status=3)
         self.assertIn("inputs.py: no such file", error)
         self.assert_nothing_left()
+
+    def test_another_process_makes_the_same(self):
+        """Also where inputs.py hashes words, which Python salts anew in each process."""
+        challenge = self.challenge("values = random.Random(seed + hash(regime))\n    " + RIGHT_INPUTS)
+        self.write("from/ada.py", _kjudge.RIGHT)
+        _, first = self.run_kjudge("judge", "results", "--from", "from", "--challenge", challenge,
+                                   "--unsafe")
+        _, again = self.run_kjudge("replay", "--challenge", challenge, "--json", "--again",
+                                   self.path("results/submissions/1/evaluations/1"))
+        drawn = [{line for line in text.splitlines() if line.startswith("drew ")} for text in (first, again)]
+        self.assertGreaterEqual(len(drawn[0] & drawn[1]), 30)
 
     def test_in_a_sandbox(self):
         if missing := self.sandbox_missing():

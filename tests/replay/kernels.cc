@@ -45,6 +45,14 @@ KERNEL3(reference, double*, out, const float*, in, int64_t, n) {
 // a reference too
 KERNEL3(zeros, double*, out, const float*, in, int64_t, n) { FOR_EACH(i, n) out[i] = 0 * in[i]; }
 
+// out[i] = max(in[i], 0), by a reference and by an arm
+KERNEL3(rectified, double*, out, const float*, in, int64_t, n) {
+  FOR_EACH(i, n) out[i] = in[i] > 0 ? in[i] : 0;
+}
+KERNEL3(right_rectified, float*, out, const float*, in, int64_t, n) {
+  FOR_EACH(i, n) out[i] = in[i] > 0 ? in[i] : 0;
+}
+
 KERNEL3(right, float*, out, const float*, in, int64_t, n) { FOR_EACH(i, n) out[i] = 2 * in[i] + 1; }
 
 // not quite

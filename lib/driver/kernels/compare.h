@@ -222,7 +222,7 @@ bool tile_passes(const CompareParams& p, double atol, std::uint64_t first, std::
           static_cast<double>(static_cast<float>(expected[i + static_cast<unsigned>(lane)]));
       const double error = __builtin_fabs(o - e);
       const double size = __builtin_fabs(e);
-      const double relative = error / (size > 0 ? size : 1e300);
+      const double relative = error / (size > 0 ? size : __builtin_inf());  // 0 where there is none
       bad[lane] |= !(error <= atol + p.rtol * size);
       // An infinite expected value would pass with an infinite tolerance, and an overflowed one may
       // have to be saturated: by element.
