@@ -317,7 +317,11 @@ void validate_bundle(const CaptureFiles& files, const Driver& driver, const Chal
     outcome.peak_bytes = reader.bundle().provenance.peak_bytes;
   } catch (const Error& bad) {
     if (bad.fault() != Fault::malformed) throw;
-    throw CaptureFailure{Verdict::refused, cat("the recording is not valid: ", bad.what())};
+    // Without the path, which is the judge's own and of this capture alone.
+    std::string_view why = bad.what();
+    const std::string path = files.bundle.string() + ": ";
+    if (why.starts_with(path)) why.remove_prefix(path.size());
+    throw CaptureFailure{Verdict::refused, cat("the recording is not valid: ", why)};
   }
 }
 

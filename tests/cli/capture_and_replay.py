@@ -148,6 +148,15 @@ class CaptureAndReplay(_kjudge.Case):
         self.assertRegex(outcome["message"], "the recording is not valid: was recorded on .* with driver host 12.8; "
                                              "this is .* with driver host 13.0")
 
+    def test_a_recording_that_is_damaged_is_refused_without_the_judges_paths(self):
+        with open(self.path("forged.kjb"), "wb") as file:
+            file.write(b"KJBUNDLE" + bytes(200))
+        forger = self.write("forger.py", FORGES % self.path("forged.kjb"))
+        out, _ = self.run_kjudge("capture", forger, "-o", "f.kjb", "--challenge", self.challenge, "--json", status=1)
+        outcome = json.loads(out)
+        self.assertEqual(outcome["verdict"], "refused", outcome["message"])
+        self.assertRegex(outcome["message"], "^the recording is not valid: [^/]*$")
+
 
 if __name__ == "__main__":
     _kjudge.main()
