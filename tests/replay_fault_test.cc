@@ -52,7 +52,8 @@ struct FailingContest : Contest {
     child.program = KJUDGE_TEST_SUPERVISOR;
     child.arguments = {reference, baseline, submission};
     child.environment = {{"KJUDGE_HOST_FAULT", fault}, {"KJUDGE_HOST_TRACE", trace.string()}};
-    const Finished finished = run_to_end(child, std::chrono::seconds(20), 1 << 16);
+    // Long enough that only what hangs meets it.
+    const Finished finished = run_to_end(child, std::chrono::seconds(120), 1 << 16);
     Outcome outcome{finished.status, finished.output, {}, false};
     std::ifstream lines(trace);
     std::map<std::pair<Call, std::string>, int> counts;
