@@ -15,7 +15,7 @@ using namespace kjudge;
 
 namespace {
 
-Channel::Clock::time_point soon() { return Channel::Clock::now() + std::chrono::seconds(5); }
+Channel::Clock::time_point soon() { return Channel::Clock::now() + std::chrono::seconds(60); }
 
 }  // namespace
 

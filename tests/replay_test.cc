@@ -475,7 +475,7 @@ TEST_CASE("a progress callback that throws ends everything") {
   }
   // While a replay runs, too.
   Contest contest(DriverKind::host);
-  contest.challenge.limits.replay_s = 60;
+  contest.challenge.limits.replay_s = 600;
   const auto start = std::chrono::steady_clock::now();
   CHECK_THROWS_AS(
       contest.judge({{"never_ends"}, ArmCode::nothing, false, false, ""}, {{"right"}},
@@ -486,7 +486,7 @@ TEST_CASE("a progress callback that throws ends everything") {
                       }
                     }),
       Stop);
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(300));
   CHECK(children_of_ours() == 0);
   CHECK(open_descriptors() <= before + 1);  // the host driver's own, at most
 }
