@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <optional>
@@ -33,7 +34,8 @@ std::pair<std::string, double> shape_time(const std::string& text) {
   double time = 0;
   const char* end = text.data() + text.size();
   const bool ok = at != text.npos && at > 0 &&
-                  std::from_chars(text.data() + at + 1, end, time).ptr == end && time > 0;
+                  std::from_chars(text.data() + at + 1, end, time).ptr == end && time > 0 &&
+                  std::isfinite(time);
   if (!ok) {
     throw Error(Fault::usage,
                 cat("--times ", text, ": expected SHAPE=MICROSECONDS, as in 4096x1024=12.5"));
@@ -153,7 +155,8 @@ void add_bar(CLI::App& app, int& status) {
   command->add_option("--speedup", options->speedup, "Over the challenge's baseline")
       ->type_name("FACTOR")
       ->default_str("none")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::PositiveNumber)
+      ->check(finite_number());
   command
       ->add_option("--times", options->times,
                    "Microseconds by shape, as 4096x1024=12.5,17x3=1.5; with one for each shape of "

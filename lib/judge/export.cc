@@ -166,7 +166,8 @@ class Exporter {
         report_(report),
         index_(results, report),
         source_(read_source(results, index_, report)),
-        out_(output) {}
+        out_(output),
+        challenges_(results) {}
 
   ExportCounts run() {
     index_.save();
@@ -202,29 +203,11 @@ class Exporter {
 
   bool all() const { return options_.selection == Selection{}; }
 
-  const std::optional<Challenge>& challenge_of(const Terms& terms) {
-    const auto [at, is_new] = challenges_.try_emplace(terms);
-    if (!is_new) return at->second;
-    auto& kept = at->second;
-    kept = kept_challenge(results_, terms.challenge, terms.challenge_version);
-    if (kept && kept->sha256 != terms.challenge_sha256) kept.reset();
-    return kept;
-  }
-
-  // Its code, as all that it was judged for want it; one challenge alone has no say.
-  bool is_open(const ScoredSubmission& submission) {
-    return !submission.evaluations.empty() &&
-           std::all_of(submission.evaluations.begin(), submission.evaluations.end(),
-                       [&](const ScoredEvaluation& one) {
-                         return may_publish(challenge_of(index_.terms(one)), submission.identity,
-                                            submission.notes);
-                       });
-  }
-
   // Once.
   void tell_challenge(const Terms& terms) {
-    const auto& challenge = challenge_of(terms);
-    if (!challenge || !told_.emplace(terms.challenge, terms.challenge_version).second) return;
+    const Challenge* challenge = challenges_.of(terms);
+    if (challenge == nullptr || !told_.emplace(terms.challenge, terms.challenge_version).second)
+      return;
     ExportLine line;
     line.kind = ExportKind::challenge;
     line.name = challenge->name;
@@ -244,7 +227,9 @@ class Exporter {
     if (chosen.empty() && !all()) return;
     const StoredSubmission stored = results_.submission(submission.number);
     for (const ScoredEvaluation* one : chosen) tell_challenge(index_.terms(*one));
-    const bool open = is_open(submission);
+    const bool open =
+        !submission.evaluations.empty() &&
+        may_publish(submission, [this](const Terms& terms) { return challenges_.of(terms); });
     ExportLine line;
     line.kind = ExportKind::submission;
     line.submission = submission.number;
@@ -401,18 +386,27 @@ class Exporter {
     for (const auto& [number, record] :
          read_records(results_, kPlayOffRecord, play_off_table(), report_)) {
       if (!all() && !concerns(record)) continue;
-      ExportLine line;
-      line.kind = ExportKind::playoff;
-      line.number = number;
-      line.record = Json{play_off_table().write(record)};
-      const fs::path folder = record_file(results_.path(), kPlayOffRecord, number).parent_path();
-      for (std::size_t i = 1; i <= record.others.size(); ++i) {
-        Json result = read_document(folder / "results" / cat(i, ".json"));
-        empty_log(result);
-        line.results.push_back(std::move(result));
+      try {
+        play_off(number, record);
+      } catch (const Error& error) {
+        if (error.fault() != Fault::malformed && error.fault() != Fault::host) throw;
+        report_(error);
       }
-      out_.put(line);
     }
+  }
+
+  void play_off(int number, const PlayOff& record) {
+    ExportLine line;
+    line.kind = ExportKind::playoff;
+    line.number = number;
+    line.record = Json{play_off_table().write(record)};
+    const fs::path folder = record_file(results_.path(), kPlayOffRecord, number).parent_path();
+    for (std::size_t i = 1; i <= record.others.size(); ++i) {
+      Json result = read_document(folder / "results" / cat(i, ".json"));
+      empty_log(result);
+      line.results.push_back(std::move(result));
+    }
+    out_.put(line);
   }
 
   const ResultsDirectory& results_;
@@ -421,7 +415,7 @@ class Exporter {
   ScoreIndex index_;
   const StandingsSource source_;
   LineWriter out_;
-  std::map<Terms, std::optional<Challenge>> challenges_;
+  KeptChallenges challenges_;
   std::set<std::pair<std::string, int>> told_;
   std::set<std::string> cubins_told_;
   std::vector<Exported> exported_;

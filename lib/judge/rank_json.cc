@@ -112,7 +112,8 @@ FieldTable<RankedRow> ranked_table() {
                "from 1: those whose intervals overlap that of the best of them")};
   for (Field<R>& field : entry_fields()) fields.push_back(std::move(field));
   fields.push_back(optional("behind", &R::behind, number_kind(),
-                            "the share by which the one before is faster; absent of the first"));
+                            "the share by which the one before is faster; absent of the first, and "
+                            "where only a play-off put it before"));
   fields.push_back(optional("played_off", &R::played_off, boolean_kind(),
                             "the order within its former tie group is that of a play-off"));
   return FieldTable<R>(std::move(fields));
@@ -265,7 +266,7 @@ Json standings_json(const std::optional<VariantStandings>& standings, const Scor
     RankedRow row = row_of(ranked[i].entry, *standings, index);
     row.rank = ranked[i].rank;
     row.tie_group = ranked[i].tie_group;
-    if (i > 0) row.behind = behind(ranked[i - 1].entry, ranked[i].entry);
+    if (i > 0) row.behind = behind(ranked[i - 1].entry.score, ranked[i].entry.score);
     row.played_off = ranked[i].played_off;
     document.entries.push_back(std::move(row));
   }

@@ -48,11 +48,11 @@ class StandingsTable {
     const auto& [ranked, pending] = standings_.standings;
     for (std::size_t i = 0; i < ranked.size(); ++i) {
       bars_above(ranked[i].entry.score.speedup);
-      const std::string behind_text =
-          i == 0 ? "-" : percent(behind(ranked[i - 1].entry, ranked[i].entry));
+      const auto share =
+          i == 0 ? std::nullopt : behind(ranked[i - 1].entry.score, ranked[i].entry.score);
       std::string tie = cat("group ", ranked[i].tie_group);
       if (ranked[i].played_off) tie += ", played off";
-      entry(std::to_string(ranked[i].rank), ranked[i].entry, behind_text, tie);
+      entry(std::to_string(ranked[i].rank), ranked[i].entry, share ? percent(*share) : "-", tie);
     }
     bars_above(-1);
     for (const Entry& one : pending) entry("pending", one, "-", "-");
@@ -123,7 +123,7 @@ AboutEntry about_entry(const Entry& entry, const VariantStandings& standings,
   const ScoredSubmission* submission = index.find(std::stoi(entry.submission));
   if (submission == nullptr) return about;
   about.label = submission->notes.label;
-  if (may_publish(standings.challenge, submission->identity, submission->notes)) {
+  if (standings.open.contains(submission->number)) {
     about.license = submission->notes.license;
     about.code = cat("submissions/", entry.submission, "/files");
   }
@@ -136,10 +136,6 @@ std::optional<double> target_of(const VariantStandings& standings) {
 
 std::string bounty_of(const VariantStandings& standings) {
   return is_known_whole(standings) ? standings.challenge->bounty : "";
-}
-
-double behind(const Entry& before, const Entry& entry) {
-  return before.score.speedup / entry.score.speedup - 1;
 }
 
 std::optional<double> speedup_of(const Bar& bar, const VariantStandings& standings) {

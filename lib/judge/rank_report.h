@@ -21,8 +21,6 @@ AboutEntry about_entry(const Entry& entry, const VariantStandings& standings,
 // What is hoped for and to be won; none for a part of the challenge, or where that is not kept.
 std::optional<double> target_of(const VariantStandings& standings);
 std::string bounty_of(const VariantStandings& standings);
-// How much faster the one before it is.
-double behind(const Entry& before, const Entry& entry);
 std::optional<double> speedup_of(const Bar& bar, const VariantStandings& standings);
 
 // "softmax version 1, NVIDIA H200, method 1"

@@ -174,6 +174,11 @@ std::optional<bool> target_met(std::optional<double> target_ns, const Score& sco
   return geometric_mean(times) <= *target_ns;
 }
 
+std::optional<double> behind(const Score& before, const Score& score) {
+  if (before.speedup < score.speedup) return std::nullopt;
+  return before.speedup / score.speedup - 1;
+}
+
 Standings rank(std::vector<Entry> entries, const std::vector<PlayedOff>& play_offs) {
   std::erase_if(entries, [](const Entry& entry) { return !entry.score.ranked; });
   std::sort(entries.begin(), entries.end(), is_before);

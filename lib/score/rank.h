@@ -75,6 +75,10 @@ struct Standings {
   // what put them there, so they are judged again before they have a rank. Best first.
   std::vector<Entry> pending;
 };
+// The share by which the one before is faster; nullopt where it is not: the order of a play-off
+// need not be that of the scores.
+std::optional<double> behind(const Score& before, const Score& score);
+
 // Entries that are not ranked are left out. Of several play-offs of a group the last counts.
 Standings rank(std::vector<Entry> entries, const std::vector<PlayedOff>& play_offs = {});
 

@@ -97,4 +97,11 @@ std::optional<Challenge> kept_challenge(const ResultsDirectory& results, const T
   }
 }
 
+const Challenge* KeptChallenges::of(const Terms& terms) {
+  const auto [at, is_new] = known_.try_emplace({terms.challenge, terms.challenge_version});
+  auto& kept = at->second;
+  if (is_new) kept = kept_challenge(results_, terms.challenge, terms.challenge_version);
+  return kept && kept->sha256 == terms.challenge_sha256 ? &*kept : nullptr;
+}
+
 }  // namespace kjudge

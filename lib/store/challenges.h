@@ -2,8 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "challenge/challenge.h"
@@ -29,5 +31,17 @@ std::optional<Challenge> kept_challenge(const ResultsDirectory& results, const s
                                         int version);
 // With the shapes of the terms' arch. nullopt where it is not kept, or is another one by its hash.
 std::optional<Challenge> kept_challenge(const ResultsDirectory& results, const Terms& terms);
+
+// Those that terms are of, each read once.
+class KeptChallenges {
+ public:
+  explicit KeptChallenges(const ResultsDirectory& results) : results_(results) {}
+  // With the shapes of every arch. Null as above.
+  const Challenge* of(const Terms& terms);
+
+ private:
+  const ResultsDirectory& results_;
+  std::map<std::pair<std::string, int>, std::optional<Challenge>> known_;  // by name and version
+};
 
 }  // namespace kjudge

@@ -218,6 +218,12 @@ std::optional<VariantStandings> make_standings(const StandingsSource& source,
       }
     }
   }
+  KeptChallenges kept(source.results);
+  const auto challenge_of = [&kept](const Terms& terms) { return kept.of(terms); };
+  for (const Entry& entry : entries) {
+    const ScoredSubmission& submission = *index.find(std::stoi(entry.submission));
+    if (may_publish(submission, challenge_of)) found.open.insert(submission.number);
+  }
   found.standings = rank(std::move(entries), play_offs);
   for (const auto& [number, bar] : source.bars) {
     if (is_of(bar, found.terms, found.variant.dtype, found.variant.shape))
@@ -270,10 +276,10 @@ std::vector<HistoryEntry> history_of(const StandingsSource& source,
   return history;
 }
 
-bool may_publish(const std::optional<Challenge>& challenge, const SubmissionIdentity& submission,
+bool may_publish(const Challenge& challenge, const SubmissionIdentity& submission,
                  const SubmissionNotes& notes) {
-  if (!challenge || !submission.keep || !submission.publish) return false;
-  switch (challenge->publish) {
+  if (!submission.keep || !submission.publish) return false;
+  switch (challenge.publish) {
     case PublishCode::never:
       return false;
     case PublishCode::licensed:
@@ -282,6 +288,16 @@ bool may_publish(const std::optional<Challenge>& challenge, const SubmissionIden
       return true;
   }
   return false;
+}
+
+bool may_publish(const ScoredSubmission& submission,
+                 const std::function<const Challenge*(const Terms&)>& challenge_of) {
+  return std::all_of(submission.evaluations.begin(), submission.evaluations.end(),
+                     [&](const ScoredEvaluation& one) {
+                       const Challenge* challenge = challenge_of(*one.terms);
+                       return challenge != nullptr &&
+                              may_publish(*challenge, submission.identity, submission.notes);
+                     });
 }
 
 }  // namespace kjudge

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,7 +24,8 @@ struct VariantStandings {
   std::vector<std::string> shapes;     // that count; empty: all of an evaluation's
   std::optional<Challenge> challenge;  // where it is kept
   Standings standings;
-  Records<Bar> bars;  // of this variant
+  std::set<int> open;  // of the submissions in them, those whose code may be shown
+  Records<Bar> bars;   // of this variant
   struct Invalid {
     int submission = 0, evaluation = 0;
     std::string run, reason;
@@ -91,7 +93,11 @@ std::vector<HistoryEntry> history_of(const StandingsSource& source,
 
 // Whether the code of a submission may be shown, by the challenge and the submission; and with it
 // what quotes the code: logs, machine code.
-bool may_publish(const std::optional<Challenge>& challenge, const SubmissionIdentity& submission,
+bool may_publish(const Challenge& challenge, const SubmissionIdentity& submission,
                  const SubmissionNotes& notes);
+// By all that it was judged for: one challenge alone has no say, and one that is not known, null,
+// allows nothing.
+bool may_publish(const ScoredSubmission& submission,
+                 const std::function<const Challenge*(const Terms&)>& challenge_of);
 
 }  // namespace kjudge

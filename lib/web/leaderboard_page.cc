@@ -70,8 +70,9 @@ Html ranking_table(const Leaderboard& board) {
     const auto& [entry, rank, group, played_off] = row.ranked;
     const bool tied = (i > 0 && board.rows[i - 1].ranked.tie_group == group) ||
                       (i + 1 < board.rows.size() && board.rows[i + 1].ranked.tie_group == group);
-    const double behind =
-        i == 0 ? 0 : 100 * (board.rows[i - 1].ranked.entry.score.speedup / entry.score.speedup - 1);
+    const auto share =
+        i == 0 ? std::nullopt : behind(board.rows[i - 1].ranked.entry.score, entry.score);
+    const double percent = 100 * share.value_or(0);
     std::string place = std::to_string(rank);
     if (tied) place += ", tied";
     if (played_off) place += ", played off";
@@ -80,7 +81,7 @@ Html ranking_table(const Leaderboard& board) {
          {run_cell(board, row), Cell::Kind::heading},
          number_cell(speedup_cell(board, entry.score), entry.score.speedup),
          number_cell(interval_text_of(entry.score.interval), entry.score.interval.low),
-         number_cell(i == 0 ? "–" : cat(fixed_text(behind, 1), " %"), behind),
+         number_cell(share ? cat(fixed_text(percent, 1), " %") : "–", percent),
          number_cell(submission_cell(board, row), row.key.submission),
          text_cell(time_element(row.evaluation->started))});
   }

@@ -141,7 +141,10 @@ void Publisher::put_judged(int submission) {
   const auto next = results_.submission(submission);
   const std::string address =
       evaluation_address(submission, next.evaluations.empty() ? 1 : next.evaluations.back() + 1);
-  if (!pages.has(address)) fs::remove(output_ / address);
+  // Nor the code, where what it was judged for now does not allow that.
+  for (const std::string& old : {address, code_address(submission)}) {
+    if (!pages.has(old)) fs::remove(output_ / old);
+  }
   fs::remove(marks_ / std::to_string(submission));
   told_ = false;
 }

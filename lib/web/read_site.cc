@@ -234,15 +234,18 @@ Site SiteReader::read(std::optional<int> profiles_of) {
   const auto invalidations =
       standing(read_records(results_, kInvalidationRecord, invalidation_table(), report_));
   site.play_offs = read_play_offs(results_, invalidations, report_);
+  // Of a state that is not known, the open one of its name speaks.
+  const auto challenge_of = [&site](const Terms& terms) -> const Challenge* {
+    if (const Challenge* known = site.challenge_of(terms)) return known;
+    const auto open = std::find_if(site.challenges.begin(), site.challenges.end(),
+                                   [&](const auto& one) { return one.name == terms.challenge; });
+    return open != site.challenges.end() ? &*open : nullptr;
+  };
   site.submissions.reserve(index_->submissions().size());
   for (const ScoredSubmission& scored : index_->submissions()) {
     SubmissionSummary& one = site.submissions.emplace_back(summary_of(scored, invalidations));
     // As all that it was judged for want it, too, though another version is open now.
-    for (const EvaluationSummary& evaluation : one.evaluations) {
-      const Challenge* challenge = site.challenge_of(*evaluation.terms);
-      if (challenge == nullptr) continue;
-      one.published = one.published && may_publish(*challenge, one.stored.identity, one.notes);
-    }
+    one.published = one.published && may_publish(scored, challenge_of);
   }
   const auto others = profiles_of ? same_kernels_as(site, *profiles_of) : std::set<EvaluationKey>();
   for (SubmissionSummary& submission : site.submissions) {

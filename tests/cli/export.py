@@ -101,14 +101,26 @@ class Export(_kjudge.Case):
         self.write("ada.py", _kjudge.RIGHT + "print('log of ada')\n")
         os.makedirs(self.path("results/submissions"))
         self.run_kjudge("submit", "ada.py", "--run", "ada", "--challenge", "all", "--results", "results", "--no-wait")
-        for name, publish_code in (("softmax", "never"), ("other", "all")):
+        pages = []  # of the code
+        for name, publish_code in (("other", "all"), ("softmax", "never")):
             self.change_challenge(name=name, publish_code=publish_code)
-            self.run_kjudge("judge", "results", "--challenge", challenge, "--unsafe")
+            self.run_kjudge("judge", "results", "--challenge", challenge, "--unsafe", "--pages", "site")
+            pages.append(os.path.exists(self.path("site/code/1.html")))
+            out, _ = self.run_kjudge("rank", "results", "other", "--json")
+            self.assertEqual("code" in json.loads(out)["entries"][0], pages[-1])
+        self.assertEqual(pages, [True, False])
         for more in ([], ["--challenge", "other"]):
             found = self.export(*more)
             self.assertEqual(["files" in s for s in found["submission"]], [False])
             self.assertEqual({e["result"]["log"] for e in found["evaluation"]}, {""})
             self.assertEqual(found["cubin"], [])
+
+    def test_a_play_off_that_cannot_be_read_is_left_out(self):
+        shutil.copytree(os.path.join(_results_directory.GOLDEN, "results-directory-v2", "results"), self.path("results"))
+        count = len(self.export()["playoff"])
+        os.remove(self.path("results/playoffs/1/results/1.json"))
+        self.assertEqual(len(self.export(status=6)["playoff"]), count - 1)
+        self.assertIn("playoffs/1/results/1.json", self.said)
 
     def test_one_that_was_killed_is_in_nobodys_way(self):
         _results_directory.make(self.path("results"))

@@ -144,6 +144,25 @@ class Rank(_kjudge.Case):
         self.assertEqual([line.split()[-1] for line in out.splitlines()[1:]], ["yes", "yes", "-"])
         self.run_kjudge("rank", "results", "--history", "nobody", status=2)
 
+    def test_who_only_a_play_off_puts_behind_is_behind_by_nothing(self):
+        self.entry("ada", 1.0)
+        self.entry("ben", 0.999)
+        self.assertGreater(self.rank()["entries"][1]["behind"], 0)
+        ada, ben = ({"submission": number, "evaluation": 1, "id": "%s-%d" % (run, number - 1), "run": run}
+                    for number, run in ((1, "ada"), (2, "ben")))
+        self.write("results/playoffs/1/playoff.json", json.dumps(
+            {"format": "kjudge-playoff/1", "best": ada, "others": [ben], "made": "2026-11-30T12:00:00Z"}))
+        self.write("results/playoffs/1/results/1.json", json.dumps(_results_directory.faster(1.5, 1)))
+        found = self.rank()["entries"]
+        self.assertEqual([(e["run"], e["played_off"], "behind" in e) for e in found],
+                         [("ben", True, False), ("ada", True, False)])
+        out, _ = self.run_kjudge("rank", "results")
+        self.assertRegex(out, r"(?m)^\d +ada +1 +\S+ +\[\S+ \S+\] +- ")
+        self.run_kjudge("pages", "results", "-o", "site")
+        board, = os.listdir(self.path("site/leaderboard"))
+        with open(self.path("site/leaderboard", board)) as file:
+            self.assertNotRegex(file.read(), r">[-\u2212]\d+\.\d %<")
+
     def test_label_and_code(self):
         sha256 = self.keep_challenge(publish_code="licensed")
         self.entry("ada", 1.0, challenge_sha256=sha256)
@@ -161,6 +180,13 @@ class Rank(_kjudge.Case):
                         self.path("results/challenges/softmax/1"))
         self.assertTrue(os.path.exists(self.path("site/code/1.html")))
         self.assertFalse(os.path.exists(self.path("site/code/2.html")))
+
+    def test_a_bar_needs_numbers(self):
+        self.entry("ada", 1.0)
+        for numbers in ("--speedup=nan", "--speedup=inf", "--speedup=-1", "--times=17x3=inf", "--times=17x3=nan"):
+            with self.subTest(numbers):
+                self.run_kjudge("bar", "add", "results", "--name", "x", "--variant", "softmax", numbers,
+                                "--source", "s", status=2)
 
     def test_bars_are_shown_and_never_ranked(self):
         self.entry("ada", 1.0)
