@@ -102,7 +102,7 @@ int playoff_command(const PlayOffOptions& options) {
   PlayOffDone done;
   if (!options.variant.empty()) {
     done = play_off_challenge(options, results, parse_request(options.variant), "", left_out);
-  } else if (!options.challenge.empty() || challenges.empty()) {
+  } else if (!options.challenge.empty()) {
     done = play_off_challenge(options, results, std::nullopt, "", left_out);
   } else {
     done = play_off_all(options, results, challenges, left_out);

@@ -54,6 +54,11 @@ class Playoff(_judge_again.Case):
             self.assertIn(process.returncode, (0, 75), err)
         self.assertEqual(self.play_offs(), ["1"])
 
+    def test_nothing_is_judged_yet(self):
+        os.makedirs(self.path("results/submissions"))
+        done = self.json("playoff", "results")
+        self.assertEqual((done["judged_again"], done["play_offs"]), ([], []))
+
     def test_an_invalid_play_off_decides_nothing(self):
         self.judge(ada=_kjudge.RIGHT, ben=_kjudge.RIGHT + "# ben\n")
         self.tie({1: 1, 2: 1})
