@@ -501,7 +501,9 @@ class Checker {
     ScoreIndex anew(results_, ignore, ScoreIndex::Begin::from_nothing);
     const ScoreIndex kept(results_, ignore);
     if (kept.from_file() == ScoreIndex::FromFile::damaged) {
-      damage(path, "is not what was written", "nothing; it was written anew");
+      damage(path, "is not what was written",
+             fs::is_directory(path) ? "remove that folder; nothing else is needed"
+                                    : "nothing; it was written anew");
     } else if (kept.from_file() == ScoreIndex::FromFile::used && !kept.agrees_with(anew)) {
       damage(path, "did not say what the files say", "nothing; it was written anew");
     }

@@ -144,6 +144,8 @@ class Fsck(_kjudge.Case):
             ("scores that are none", lambda: (self.run_kjudge("rank", "results"),
                                               self.change("scores.index", b"softmax", b"sofTmax")),
              "scores.index", "not what was written", "written anew"),
+            ("a folder in place of the scores", lambda: os.mkdir(self.path("results/scores.index")),
+             "scores.index", "not what was written", "remove that folder"),
         )
         for what, harm, path, explained, advice in cases:
             with self.subTest(what):
