@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 
 #include "challenge/variant_request.h"
@@ -195,16 +196,21 @@ std::vector<Leaderboard> make_leaderboards(const Site& site) {
       found[*evaluation.terms].push_back({&submission, &evaluation});
     }
   }
+  // When an evaluation began, and its number, for several may in one second: as rank has it.
+  using Begun = std::tuple<std::string_view, int, int>;
   struct Dated {
-    std::string started;  // of the newest evaluation
+    Begun newest;
     Leaderboard board;
   };
   std::vector<Dated> dated;
   for (const auto& [terms, contenders] : found) {
-    std::string started;
-    for (const Contender& one : contenders) started = std::max(started, one.evaluation->started);
+    Begun newest;
+    for (const auto& [submission, evaluation] : contenders) {
+      newest = std::max(newest, Begun{evaluation->started, submission->stored.identity.number,
+                                      evaluation->number});
+    }
     const auto add = [&](Contest contest) {
-      dated.push_back({started, make_leaderboard(site, terms, contest)});
+      dated.push_back({newest, make_leaderboard(site, terms, contest)});
     };
     add({variant_of(terms), {}, contenders});
     std::set<std::string> asked;
@@ -217,7 +223,7 @@ std::vector<Leaderboard> make_leaderboards(const Site& site) {
     }
   }
   std::stable_sort(dated.begin(), dated.end(),
-                   [](const Dated& a, const Dated& b) { return a.started > b.started; });
+                   [](const Dated& a, const Dated& b) { return a.newest > b.newest; });
   std::vector<Leaderboard> boards;
   for (Dated& one : dated) boards.push_back(std::move(one.board));
   return boards;

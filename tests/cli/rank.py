@@ -132,6 +132,18 @@ class Rank(_kjudge.Case):
             _, err = self.run_kjudge("rank", "results", wrong, status=2)
             self.assertIn(there, err)
 
+    def test_of_two_of_one_second_pages_take_the_same_for_the_newest(self):
+        for version in (1, 2):
+            path = os.path.join(self.entry("ada", 1.0, challenge_version=version), "evaluations/1/result.json")
+            with open(path) as file:
+                result = json.load(file)
+            _results_directory.write_json(path, dict(result, started="2026-11-30T12:00:00Z"))
+        self.assertEqual(self.rank()["challenge_version"], 2)
+        self.run_kjudge("pages", "results", "-o", "site")
+        with open(self.path("site/index.html")) as file:
+            boards = re.findall(r'href="leaderboard/softmax-(\d)', file.read())
+        self.assertEqual(boards, ["2", "1"])
+
     def test_history_of_a_run(self):
         self.entry("ada", 1.0)
         self.entry("ada", 3.0)
