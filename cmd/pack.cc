@@ -59,7 +59,6 @@ int pack(const PackOptions& options) {
   const std::filesystem::path output =
       options.output.empty() ? cat(manifest.challenge, "-", manifest.challenge_version, ".tar.zst")
                              : options.output;
-  require_replaceable(output);  // before all the work
   if (!output.filename().native().ends_with(".tar.zst")) {
     throw Error(Fault::usage, cat("--output ", output.string(), ": expected a name in .tar.zst"));
   }
@@ -72,6 +71,7 @@ int pack(const PackOptions& options) {
                                   challenge.folder.string(),
                                   ", of which it would become a part; write it elsewhere"));
   }
+  require_replaceable(output);  // before all the work
   const bool checked = !options.no_check && check_challenge(challenge);
   write_file_atomically(output, package.bytes);
   const std::string digest = sha256_hex(package.bytes);

@@ -59,7 +59,8 @@ bool is_given(const std::filesystem::path& path);
 enum class IfExists { replace, fail };
 
 // Fault::host unless a new file may take the place of what is at `path`: nothing, or a file. Of a
-// device, a pipe, a link or a folder a rename would leave nothing. So where its folder is not there.
+// device, a pipe, a link or a folder a rename would leave nothing. So where its folder is not
+// there.
 void require_replaceable(const std::filesystem::path& path);
 
 // Writes `path` so that a reader, or a crash at any point, sees the old file or the new one whole:
