@@ -318,7 +318,7 @@ class ServeHttp(serve.ServeCase):
                 return set(schema["properties"])
             return properties(list(schema.values()))
 
-        with open(os.path.join(_kjudge.ROOT, "tests", "golden", "schemas", "kjudge-scores-1.json")) as file:
+        with open(os.path.join(_kjudge.ROOT, "tests", "golden", "schemas", "kjudge-result-1.json")) as file:
             self.assertEqual(properties(serve.OPENAPI), properties(json.load(file)))
 
 
